@@ -1,0 +1,42 @@
+"""smartcpd: the hidden components of multi-way data, with the loss that fits the data."""
+
+from __future__ import annotations
+
+import logging
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+from smartcpd import constraints, datasets, losses, metrics, mirrors, steps
+from smartcpd.fitting import decompose
+from smartcpd.model import CPModel
+
+if TYPE_CHECKING:
+    from smartcpd.estimator import SmartCPD
+
+try:
+    __version__ = version("smartcpd")
+except PackageNotFoundError:  # a source tree that was never installed
+    __version__ = "0.0.0"
+
+logging.getLogger(__name__).addHandler(logging.NullHandler())
+
+__all__ = [
+    "CPModel",
+    "SmartCPD",
+    "constraints",
+    "datasets",
+    "decompose",
+    "losses",
+    "metrics",
+    "mirrors",
+    "steps",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """`SmartCPD` on first use: scikit-learn alone would double the time of ``import smartcpd``."""
+    if name == "SmartCPD":
+        from smartcpd.estimator import SmartCPD
+
+        return SmartCPD
+    raise AttributeError(f"module 'smartcpd' has no attribute {name!r}")

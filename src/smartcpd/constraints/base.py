@@ -1,0 +1,81 @@
+"""What a constraint is: a set for a factor, or a penalty on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+
+from smartcpd import mirrors
+from smartcpd.kernels.blocks import project_block
+from smartcpd.kernels.compiling import Block
+from smartcpd.mirrors import Mirror
+from smartcpd.piece import Piece
+
+
+@dataclass(frozen=True)
+class Constraint(Piece):
+    """A set, or a convex penalty h, for one factor.
+
+    ``project`` completes a mirror step exactly: given the unconstrained point Z and the scaling
+    Gamma it leaves in Z the minimiser over the set of
+
+        sum of Gamma * D_phi(a, Z)  +  h(a).
+
+    The weights Gamma matter wherever entries are coupled: without them the fixed points of a step
+    with entry-wise scaling are not the solutions of the constrained problem.
+    """
+
+    columnwise: ClassVar[bool] = False
+    """Whether the entries of a column are coupled; if not, any set of rows can be projected."""
+    needs_quadratic: ClassVar[bool] = False
+    """Whether only the quadratic map has a projection in closed form."""
+
+    @property
+    def signed(self) -> bool:
+        """Whether entries may be negative."""
+        return False
+
+    def within(self, *, nonnegative: bool) -> Constraint:
+        """This constraint for a loss whose model must (or need not) be nonnegative."""
+        return self
+
+    def params(self, mirror: Mirror) -> tuple[float, float]:
+        """The two numbers that ``project`` receives as p."""
+        return self.pair
+
+    def penalty(self, A: np.ndarray) -> float:
+        """h(A); 0 for a set."""
+        return 0.0
+
+    @staticmethod
+    def project(Z: Any, Gamma: Any, to_dual: Any, to_primal: Any, mirror_p: Any, p: Any) -> None:
+        """Compiled; changes Z in place and may use ``to_dual(vector, mirror_p, out)``."""
+        raise NotImplementedError
+
+    def project_block(self, dtype: str) -> Block:
+        return _project_block(self.blueprint, dtype)
+
+    def apply(
+        self, Z: np.ndarray, Gamma: np.ndarray | None = None, mirror: Mirror | None = None
+    ) -> np.ndarray:
+        """The projection of Z as a new array."""
+        phi = mirror or mirrors.get("quadratic")
+        out = np.array(Z, dtype=np.float64, order="C")
+        weights = np.ones_like(out) if Gamma is None else np.array(Gamma, np.float64, order="C")
+        self.project_block("float64")(
+            out,
+            weights,
+            phi.to_dual_block("float64"),
+            phi.to_primal_block("float64"),
+            phi.params,
+            self.params(phi),
+        )
+        return out
+
+
+@lru_cache(maxsize=64)
+def _project_block(cls: Any, dtype: str) -> Block:
+    return project_block(cls.project, f"{cls.name}.project", dtype)

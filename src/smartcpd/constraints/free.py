@@ -1,0 +1,20 @@
+"""No constraint."""
+
+from dataclasses import dataclass
+
+from smartcpd.constraints.base import Constraint
+
+
+@dataclass(frozen=True)
+class Free(Constraint):
+    """Any real entry."""
+
+    name = "free"
+
+    @property
+    def signed(self):
+        return True
+
+    @staticmethod
+    def project(Z, Gamma, to_dual, to_primal, mirror_p, p):
+        pass

@@ -1,0 +1,45 @@
+"""Columns whose absolute values have a bounded sum."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from smartcpd.constraints.signs import EitherSign
+from smartcpd.constraints.unit_sum import fit_unit_sum, workspace
+from smartcpd.errors import InvalidParameterError
+
+
+@dataclass(frozen=True)
+class L1Ball(EitherSign):
+    """sum |a| <= radius for every column: at most that much, in few entries."""
+
+    radius: float = 1.0
+
+    name = "l1-ball"
+    columnwise = True
+
+    def __post_init__(self):
+        super().__post_init__()
+        if not 0 < self.radius < np.inf:
+            raise InvalidParameterError(
+                f"l1-ball(radius) needs a finite radius above 0; got radius={self.radius!r}."
+            )
+
+    @staticmethod
+    def project(Z, Gamma, to_dual, to_primal, mirror_p, p):
+        radius, nonnegative = p[0], p[1] > 0.0
+        work = workspace(Z)
+        z, gamma = np.empty(Z.shape[0], Z.dtype), np.empty(Z.shape[0], Z.dtype)
+        for r in range(Z.shape[1]):
+            total = np.float64(0.0)
+            for i in range(z.size):
+                if nonnegative:
+                    Z[i, r] = max(Z[i, r], 0.0)
+                z[i] = abs(Z[i, r]) / radius
+                gamma[i] = Gamma[i, r]
+                total += z[i]
+            if total > 1.0:
+                # The shrinkage is that of a simplex: it keeps signs, and its nu is positive here.
+                fit_unit_sum(z, gamma, to_dual, to_primal, mirror_p, 0.0, 0.0, work)
+                for i in range(z.size):
+                    Z[i, r] = np.copysign(radius * z[i], Z[i, r])

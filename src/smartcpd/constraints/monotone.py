@@ -1,0 +1,38 @@
+"""Columns that never fall, or never rise."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from smartcpd.constraints.isotonic import fit_increasing, workspace
+from smartcpd.constraints.signs import EitherSign
+from smartcpd.errors import InvalidParameterError
+
+
+@dataclass(frozen=True)
+class Monotone(EitherSign):
+    """a[i] <= a[i+1] in every column; a[i] >= a[i+1] if ``decreasing``."""
+
+    decreasing: bool = False
+
+    name = "monotone"
+    columnwise = True
+
+    def __post_init__(self):
+        super().__post_init__()
+        if not isinstance(self.decreasing, bool):
+            raise InvalidParameterError(
+                f"monotone(decreasing) needs True or False; got {self.decreasing!r}."
+            )
+
+    @staticmethod
+    def project(Z, Gamma, to_dual, to_primal, mirror_p, p):
+        order = -1 if p[0] > 0.0 else 1
+        floor = 0.0 if p[1] > 0.0 else -np.inf
+        work, errors = workspace(Z), np.empty(Z.shape[0])
+        z, gamma = np.empty(Z.shape[0], Z.dtype), np.empty(Z.shape[0], Z.dtype)
+        for r in range(Z.shape[1]):
+            z[:] = Z[::order, r]
+            gamma[:] = Gamma[::order, r]
+            fit_increasing(z, gamma, floor, work, errors)
+            Z[::order, r] = z

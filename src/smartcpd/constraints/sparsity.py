@@ -1,0 +1,36 @@
+"""A price on every entry that is not zero, by its size."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from smartcpd.constraints.signs import EitherSign
+from smartcpd.errors import InvalidParameterError
+
+
+@dataclass(frozen=True)
+class Sparsity(EitherSign):
+    """The penalty weight * sum |a|, which sets small entries to exactly 0."""
+
+    weight: float = 1.0
+
+    name = "sparsity"
+
+    def __post_init__(self):
+        super().__post_init__()
+        if not 0 <= self.weight < np.inf:
+            raise InvalidParameterError(
+                f"sparsity(weight) needs a finite weight of 0 or more; got weight={self.weight!r}."
+            )
+
+    def penalty(self, A):
+        return self.weight * float(np.sum(np.abs(A), dtype=np.float64))
+
+    @staticmethod
+    def project(Z, Gamma, to_dual, to_primal, mirror_p, p):
+        weight, nonnegative = p[0], p[1] > 0.0
+        z, gamma = Z.reshape(-1), Gamma.reshape(-1)
+        for i in range(z.size):
+            threshold = weight / gamma[i]
+            below = 0.0 if nonnegative else min(z[i] + threshold, 0.0)
+            z[i] = max(z[i] - threshold, 0.0) + below

@@ -1,0 +1,53 @@
+"""Columns with one peak."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from smartcpd.constraints.isotonic import fit_increasing, workspace
+from smartcpd.constraints.signs import EitherSign
+from smartcpd.kernels.compiling import inline
+
+
+@dataclass(frozen=True)
+class Unimodal(EitherSign):
+    """Every column rises to a peak and falls from there. Of equally good peaks, the first."""
+
+    name = "unimodal"
+    columnwise = True
+
+    @staticmethod
+    def project(Z, Gamma, to_dual, to_primal, mirror_p, p):
+        floor = 0.0 if p[1] > 0.0 else -np.inf
+        n = Z.shape[0]
+        column, gamma, work = np.empty(n, Z.dtype), np.empty(n, Z.dtype), workspace(Z)
+        rising, falling = np.empty(n), np.empty(n)
+        for r in range(Z.shape[1]):
+            up, down = Z[:, r], Z[::-1, r]
+            _fit(up, Gamma[:, r], floor, column, gamma, work, rising)
+            _fit(down, Gamma[::-1, r], floor, column, gamma, work, falling)
+            rise = _best_rise(rising, falling)
+            fall = n - rise
+            up[:rise] = _fit(up[:rise], Gamma[:, r], floor, column, gamma, work, rising)
+            down[:fall] = _fit(down[:fall], Gamma[::-1, r], floor, column, gamma, work, falling)
+
+
+@inline
+def _fit(z, weights, floor, column, gamma, work, errors):
+    n = z.size
+    column[:n] = z
+    gamma[:n] = weights[:n]
+    fit_increasing(column[:n], gamma[:n], floor, work, errors)
+    return column[:n]
+
+
+@inline
+def _best_rise(rising, falling):
+    """How many entries to fit by a rise, the rest by a fall: any such pair has a single peak."""
+    n = rising.size
+    best, least = n, rising[n - 1]
+    for rise in range(n - 1, 0, -1):
+        error = rising[rise - 1] + falling[n - rise - 1]
+        if error <= least:
+            best, least = rise, error
+    return best

@@ -1,0 +1,180 @@
+"""The scikit-learn estimator: parameters in, ``*_`` attributes out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from smartcpd.errors import InvalidDataError
+from smartcpd.fitting import MAX_EPOCHS, TOL, fit
+from smartcpd.history import History, Status
+from smartcpd.model import CPModel
+from smartcpd.solvers import Report
+
+
+class SmartCPD(BaseEstimator):
+    """Low-rank CP decomposition with the loss that fits the data.
+
+    Parameters
+    ----------
+    rank : int
+        Number of components.
+    loss : str or Loss
+        How the data was made: "gaussian", "poisson" (counts), "bernoulli-odds" or
+        "bernoulli-logit" (yes/no), "gamma" or "beta(b)" (positive), "poisson-log", "rayleigh",
+        "negative-binomial(r)", "huber(delta)", or one of your own from `smartcpd.losses.custom`.
+    mirror : str, Mirror, or one a mode
+        Geometry of the steps: "quadratic", "entropy", "burg", "power(c)"; "auto" picks it from the
+        loss. As for ``constraint``, a list gives one choice a mode, and a dict such as
+        ``{0: "entropy"}`` chooses for some modes only.
+    constraint : str, Constraint, or one a mode
+        "free", "nonnegative", "box(lo, hi)", "simplex", "l1-ball(radius)", "l2-ball(radius)",
+        "sparsity(weight)", "smoothness(weight)", "monotone", "unimodal"; "auto" is nonnegative
+        where the loss needs it and free elsewhere.
+    step : str or Step
+        "constant(eta)", "diminishing(eta, decay)", "adagrad", "jensen", "mixed"; "auto" picks it
+        from the loss.
+    solver : str
+        "smd" is stochastic mirror descent; "auto" chooses.
+    n_fibers : int, optional
+        Fibers an iteration samples; twice the rank by default.
+    inner_iterations : int
+        Updates made with the same fibers.
+    averaging : bool
+        Return an average over the last part of the run instead of the last factors, which removes
+        most of the noise of sampling.
+    max_epochs : int
+        An epoch samples as many entries as the tensor has (and makes at least 100 iterations).
+    max_time : float, optional
+        Seconds after which to stop, compilation not counted.
+    tol : float
+        Stop when the second half of the epochs so far changed the loss by less than this share of
+        its statistical uncertainty; 0 never stops for this reason.
+    kkt_tol : float
+        Stop when the relative KKT residual falls below this; 0, the default, never computes it.
+    init : "random", CPModel or list of arrays
+        Where to start. The user's factors are copied.
+    n_init : int
+        Number of starts; the model with the lowest loss is kept.
+    n_jobs : int
+        Starts that run at the same time. The result does not depend on it.
+    n_threads : int, optional
+        Threads for a fit, all by default. The result does not depend on it.
+    random_state : int, Generator or None
+        Seed; the same one gives the same bits.
+    dtype : {"float64", "float32"}
+        Precision of the sampled iterations. "float32" is nearly twice as fast; losses and averages
+        are in float64 either way.
+    callback : callable, optional
+        Called after each epoch with a report (``report.record``, ``report.model()``); a true answer
+        ends the fit.
+    progress : bool or "auto"
+        Show a progress bar; "auto" does so on a terminal.
+
+    Attributes
+    ----------
+    model_ : CPModel
+    factors_ : list of (I_n x rank) arrays
+    weights_ : array of length rank
+    loss_ : float
+        Mean loss of the model on the data, over all cells.
+    history_ : History
+        A row an epoch: time, epoch, entries sampled, loss, penalty, phase.
+    status_ : Status
+        Whether the fit converged and, in a sentence, why it stopped.
+    n_features_in_ : int
+        Size of mode 1, for scikit-learn's conventions.
+
+    Examples
+    --------
+    >>> from smartcpd import SmartCPD, datasets
+    >>> X, truth = datasets.count((30, 30, 30), rank=3, random_state=0)
+    >>> est = SmartCPD(rank=3, loss="poisson", random_state=0).fit(X)
+    >>> [A.shape for A in est.factors_]
+    [(30, 3), (30, 3), (30, 3)]
+    """
+
+    model_: CPModel
+    factors_: list[np.ndarray]
+    weights_: np.ndarray
+    loss_: float
+    history_: History
+    status_: Status
+
+    def __init__(
+        self,
+        rank: int = 10,
+        loss: Any = "gaussian",
+        *,
+        mirror: Any = "auto",
+        constraint: Any = "auto",
+        step: Any = "auto",
+        solver: str = "auto",
+        n_fibers: int | None = None,
+        inner_iterations: int = 1,
+        averaging: bool = True,
+        max_epochs: int = MAX_EPOCHS,
+        max_time: float | None = None,
+        tol: float = TOL,
+        kkt_tol: float = 0.0,
+        init: Any = "random",
+        n_init: int = 1,
+        n_jobs: int = 1,
+        n_threads: int | None = None,
+        random_state: Any = None,
+        dtype: str = "float64",
+        callback: Callable[[Report], Any] | None = None,
+        progress: bool | str = "auto",
+    ) -> None:
+        self.rank = rank
+        self.loss = loss
+        self.mirror = mirror
+        self.constraint = constraint
+        self.step = step
+        self.solver = solver
+        self.n_fibers = n_fibers
+        self.inner_iterations = inner_iterations
+        self.averaging = averaging
+        self.max_epochs = max_epochs
+        self.max_time = max_time
+        self.tol = tol
+        self.kkt_tol = kkt_tol
+        self.init = init
+        self.n_init = n_init
+        self.n_jobs = n_jobs
+        self.n_threads = n_threads
+        self.random_state = random_state
+        self.dtype = dtype
+        self.callback = callback
+        self.progress = progress
+
+    def fit(self, X: Any, y: Any = None) -> SmartCPD:
+        """Fit the model to a tensor of order >= 2; y is ignored."""
+        result = fit(X, **self.get_params(deep=False))
+        self.model_ = result.model
+        self.factors_ = list(result.model.factors)
+        self.weights_ = result.model.weights
+        self.loss_ = result.loss
+        self.history_ = result.history
+        self.status_ = result.status
+        self.n_features_in_ = result.model.shape[1]
+        return self
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Minus the mean loss of the fitted model on X, so that higher is better."""
+        check_is_fitted(self)
+        return -self.model_.loss(X)
+
+    def predict(self, indices: Any) -> np.ndarray:
+        """Expected values of the chosen cells, given as an (n x order) array of indices."""
+        check_is_fitted(self)
+        if np.asarray(indices).dtype.kind not in "iu":
+            raise InvalidDataError(
+                "predict takes indices of cells, whole numbers in an (n x "
+                f"{self.model_.order}) array; got dtype {np.asarray(indices).dtype}."
+            )
+        return self.model_.mean(indices)

@@ -1,0 +1,156 @@
+"""A whole fit: parameters in, the best model of several starts out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from smartcpd import solvers, threads
+from smartcpd.errors import InvalidParameterError
+from smartcpd.history import History, Status
+from smartcpd.model import CPModel
+from smartcpd.objective import Objective
+from smartcpd.problem import Problem, check_integer
+from smartcpd.progress import Progress
+from smartcpd.solvers import Report, Result, Settings
+from smartcpd.stack import stack
+from smartcpd.start import make_start
+from smartcpd.stopping import Stopping
+
+MAX_EPOCHS = 1000
+TOL = 0.01
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What `decompose` and `SmartCPD` are made of."""
+
+    model: CPModel
+    loss: float
+    history: History
+    status: Status
+
+
+def fit(
+    X: Any,
+    rank: int,
+    loss: Any = "gaussian",
+    *,
+    mirror: Any = "auto",
+    constraint: Any = "auto",
+    step: Any = "auto",
+    solver: str = "auto",
+    n_fibers: int | None = None,
+    inner_iterations: int = 1,
+    averaging: bool = True,
+    max_epochs: int = MAX_EPOCHS,
+    max_time: float | None = None,
+    tol: float = TOL,
+    kkt_tol: float = 0.0,
+    init: Any = "random",
+    n_init: int = 1,
+    n_jobs: int = 1,
+    n_threads: int | None = None,
+    random_state: Any = None,
+    dtype: str = "float64",
+    callback: Callable[[Report], Any] | None = None,
+    progress: bool | str = "auto",
+) -> Fit:
+    """Fit a CP model; see `smartcpd.SmartCPD` for the parameters."""
+    check_integer("n_init", n_init, at_least=1)
+    solve = solvers.get(solver)
+    problem = Problem.build(X, rank, loss, mirror, constraint, step)
+    settings = _settings(
+        rank,
+        n_fibers,
+        inner_iterations,
+        averaging,
+        max_epochs,
+        max_time,
+        tol,
+        kkt_tol,
+        dtype,
+        # Restarts that run side by side each keep to one thread.
+        n_threads if n_jobs == 1 else 1,
+    )
+    with threads.limited_to(settings.n_threads):
+        streams = np.random.default_rng(random_state).spawn(n_init)
+        starts = [make_start(problem, init, rng) for rng in streams]
+
+        with Progress(progress if n_jobs == 1 else False, settings.stopping) as show:
+
+            def observe(report: Report) -> Any:
+                show(report)
+                return callback(report) if callback is not None else None
+
+            def run(start: list[np.ndarray], rng: np.random.Generator) -> Result:
+                return solve(problem, settings, start, rng, observe)
+
+            results = Parallel(n_jobs=n_jobs, prefer="threads")(
+                delayed(run)(start, rng) for start, rng in zip(starts, streams, strict=True)
+            )
+        objective = Objective(problem.storage, problem.loss, settings.n_threads)
+        losses = [objective.value(stack(r.factors)) for r in results]
+        totals = [v + problem.penalty(r.factors) for v, r in zip(losses, results, strict=True)]
+        best = int(np.argmin(totals))
+        chosen = results[best]
+    model = CPModel(chosen.factors, np.ones(problem.rank), problem.loss)
+    return Fit(model, losses[best], chosen.history, chosen.status)
+
+
+def decompose(X: Any, rank: int, loss: Any = "gaussian", **parameters: Any) -> CPModel:
+    """Decompose a tensor into ``rank`` components and return the model.
+
+    Parameters
+    ----------
+    X : array of order >= 2
+        The data.
+    rank : int
+        Number of components.
+    loss : str or Loss
+        How the data was made; see `smartcpd.losses`.
+    **parameters
+        Everything else that `smartcpd.SmartCPD` takes.
+
+    Returns
+    -------
+    CPModel
+    """
+    return fit(X, rank, loss, **parameters).model
+
+
+def _settings(
+    rank: int,
+    n_fibers: int | None,
+    inner_iterations: int,
+    averaging: bool,
+    max_epochs: int,
+    max_time: float | None,
+    tol: float,
+    kkt_tol: float,
+    dtype: str,
+    n_threads: int | None,
+) -> Settings:
+    check_integer("inner_iterations", inner_iterations, at_least=1)
+    check_integer("max_epochs", max_epochs, at_least=1)
+    if n_fibers is not None:
+        check_integer("n_fibers", n_fibers, at_least=1)
+    if max_time is not None and not max_time > 0:
+        raise InvalidParameterError(f"max_time must be positive seconds or None; got {max_time!r}.")
+    for name, value in (("tol", tol), ("kkt_tol", kkt_tol)):
+        if not value >= 0:
+            raise InvalidParameterError(f"{name} must not be negative; got {value!r}.")
+    if np.dtype(dtype).name not in ("float32", "float64"):
+        raise InvalidParameterError(f"dtype must be 'float32' or 'float64'; got {dtype!r}.")
+    return Settings(
+        stopping=Stopping(tol, kkt_tol, int(max_epochs), max_time),
+        n_fibers=2 * int(rank) if n_fibers is None else int(n_fibers),
+        inner_iterations=int(inner_iterations),
+        averaging=bool(averaging),
+        dtype=np.dtype(dtype).name,
+        n_threads=threads.resolve(n_threads),
+    )

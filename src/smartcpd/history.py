@@ -1,0 +1,62 @@
+"""What is remembered of a fit: a row an epoch, and a sentence about its end."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Record(NamedTuple):
+    """One row of the history.
+
+    Attributes
+    ----------
+    time : float
+        Seconds since the start of the fit, compilation excluded.
+    epoch : int
+        Epochs done; an epoch samples as many entries as the tensor has.
+    entries : int
+        Entries sampled so far.
+    loss : float
+        Mean loss of the model that would be returned now; on a fixed sample of fibers when the
+        tensor is large.
+    penalty : float
+        What penalties such as sparsity add to it.
+    phase : str
+        The step rule in use.
+    """
+
+    time: float
+    epoch: int
+    entries: int
+    loss: float
+    penalty: float
+    phase: str
+
+
+class History(list[Record]):
+    """The rows of a fit, in order; ``history["loss"]`` is a column as an array."""
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, str):
+            if key not in Record._fields:
+                raise KeyError(f"No column {key!r}; columns: {', '.join(Record._fields)}.")
+            return np.array([getattr(record, key) for record in self])
+        return super().__getitem__(key)
+
+    @property
+    def objective(self) -> np.ndarray:
+        """Loss plus penalties, what the fit minimises."""
+        column: np.ndarray = self["loss"] + self["penalty"]
+        return column
+
+
+class Status(NamedTuple):
+    """Why a fit stopped: whether it met its own criterion, and a sentence for people."""
+
+    converged: bool
+    reason: str
+
+    def __str__(self) -> str:
+        return self.reason

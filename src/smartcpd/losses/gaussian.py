@@ -1,0 +1,42 @@
+"""Least squares."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from smartcpd.losses.base import Data, Domain, Loss
+
+
+@dataclass(frozen=True)
+class Gaussian(Loss):
+    """Real measurements with additive noise of one size.
+
+    Distribution: x ~ Normal(m, sigma²).  Link: identity.
+
+    l(x, m) = (x - m)² / 2;  derivative m - x.  Domain: m real.
+
+    Matched mirror map: quadratic (Jensen steps also need nonnegative factors).
+    """
+
+    name = "gaussian"
+    data = Data.REAL
+    domain = Domain.REAL
+
+    @property
+    def jensen_mirror(self):
+        return "quadratic"
+
+    @staticmethod
+    def value(x, m, p):
+        return 0.5 * (x - m) * (x - m)
+
+    @staticmethod
+    def derivative(x, m, p):
+        return m - x
+
+    @staticmethod
+    def convex_derivative(x, m, p):
+        return m
+
+    def simulate(self, m, rng, sigma=1.0):
+        return np.asarray(m) + sigma * rng.standard_normal(np.shape(m))

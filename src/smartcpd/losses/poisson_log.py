@@ -1,0 +1,42 @@
+"""Counts whose mean is a product of effects."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from smartcpd.kernels.elementary import exp
+from smartcpd.losses.base import Data, Domain, Loss
+
+
+@dataclass(frozen=True)
+class PoissonLog(Loss):
+    """Counts whose components multiply: each may raise or lower the mean.
+
+    Distribution: x ~ Poisson(e^m).  Link: log.
+
+    l(x, m) = e^m - x m;  derivative e^m - x.  Domain: m real.
+
+    Matched mirror map: none; e^m has no curvature bound, so there are no Jensen steps.
+    """
+
+    name = "poisson-log"
+    data = Data.COUNTS
+    domain = Domain.REAL
+
+    @staticmethod
+    def value(x, m, p):
+        return exp(m) - x * m
+
+    @staticmethod
+    def derivative(x, m, p):
+        return exp(m) - x
+
+    @staticmethod
+    def mean(m, p):
+        return np.exp(m)
+
+    def link(self, mean):
+        return float(np.log(max(mean, 1e-6)))
+
+    def simulate(self, m, rng):
+        return rng.poisson(np.exp(m))

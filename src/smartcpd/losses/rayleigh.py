@@ -1,0 +1,54 @@
+"""Nonnegative magnitudes, such as amplitudes and speeds."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from smartcpd.kernels.elementary import log
+from smartcpd.losses.base import EPS, Data, Domain, Loss
+
+HALF_PI = 1.5707963267948966
+QUARTER_PI = 0.7853981633974483
+
+
+@dataclass(frozen=True)
+class Rayleigh(Loss):
+    """Magnitudes of two-dimensional noise: amplitudes, wind speeds, wave heights.
+
+    Distribution: x ~ Rayleigh with mean m.  Link: identity.
+
+    l(x, m) = 2 log(m + eps) + (pi/4) (x / (m + eps))²;
+    derivative 2 / (m + eps) - (pi/2) x² / (m + eps)³.  Domain: m >= 0.
+
+    Matched mirror map: power(-2), through the convex part (pi/4) (x / (m + eps))².
+    """
+
+    name = "rayleigh"
+    data = Data.NONNEGATIVE
+    domain = Domain.NONNEGATIVE
+    default_step = "mixed"
+
+    @property
+    def jensen_mirror(self):
+        return "power(-2)"
+
+    @staticmethod
+    def value(x, m, p):
+        u = m + EPS
+        q = x / u
+        return 2.0 * log(u) + QUARTER_PI * q * q
+
+    @staticmethod
+    def derivative(x, m, p):
+        r = 1.0 / (m + EPS)
+        q = x * r
+        return r * (2.0 - HALF_PI * q * q)
+
+    @staticmethod
+    def convex_derivative(x, m, p):
+        r = 1.0 / (m + EPS)
+        q = x * r
+        return -r * (HALF_PI * q * q)
+
+    def simulate(self, m, rng):
+        return rng.rayleigh(m / np.sqrt(np.pi / 2))

@@ -1,0 +1,132 @@
+"""How far estimated factors are from known ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from smartcpd.errors import IncompatibleError
+from smartcpd.model import CPModel, mode_cosines, unit_columns
+
+Factors = CPModel | Sequence[np.ndarray]
+
+
+def factor_mse(A: Factors, B: Factors) -> float:
+    """Mean squared error of the factors, each mode matched on its own.
+
+    Per mode: columns of unit l2 norm, paired by the best permutation and the best signs, then
+    (1/R) sum_r ||a_r - b_r||². The result is the mean over the modes.
+
+    Parameters
+    ----------
+    A, B : CPModel or list of factor matrices
+        Of the same shape and rank. Weights play no part.
+
+    Returns
+    -------
+    float
+        Between 0 (equal up to order, sign and scale) and 2 (all columns orthogonal).
+
+    See Also
+    --------
+    factor_mse_joint : one permutation for all modes.
+    factor_mse_authors : the same on the scale of the paper's authors' code.
+    """
+    first, second = _same_rank(A, B)
+    matches = [_best_pairs(cosines) for cosines in np.abs(mode_cosines(first, second))]
+    return _mean_error(first, second, matches)
+
+
+def factor_mse_joint(A: Factors, B: Factors) -> float:
+    """`factor_mse` with one permutation for all modes, as components have.
+
+    Never below `factor_mse`. Signs are still the best of each mode.
+    """
+    first, second = _same_rank(A, B)
+    match = _best_pairs(np.abs(mode_cosines(first, second)).sum(axis=0))
+    return _mean_error(first, second, [match] * first.order)
+
+
+def factor_mse_authors(A: Factors, B: Factors) -> float:
+    """`factor_mse` as the paper's authors' code scales it: N/R times as large.
+
+    That code sums over the N modes and divides by the rank once more. Compare it only with itself.
+    """
+    first, second = _same_rank(A, B)
+    return factor_mse(first, second) * first.order / first.rank
+
+
+def factor_match_score(A: Factors, B: Factors, weights: bool = False) -> float:
+    """How well the components of two models match: 1 if they are the same, 0 if orthogonal.
+
+    The mean over matched components of the product over modes of the absolute cosines between
+    columns, under the permutation that makes it largest.
+
+    Parameters
+    ----------
+    A, B : CPModel or list of factor matrices
+        Of the same shape. If their ranks differ, every component of the smaller is matched and
+        the others are ignored.
+    weights : bool
+        Multiply each product by 1 - |u - v| / max(u, v), with u and v the sizes of the two
+        components (weight times norms of the columns), as in Acar, Dunlavy, Kolda and Mørup,
+        *Scalable tensor factorizations for incomplete data* (2011).
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
+    """
+    first, second = _same_shape(A, B)
+    score = np.abs(mode_cosines(first, second)).prod(axis=0)
+    if weights:
+        score = score * _size_agreement(first, second)
+    # Rounding can lift the cosine of equal columns just above 1.
+    return min(1.0, float(score[_best_pairs(score)].mean()))
+
+
+def _size_agreement(first: CPModel, second: CPModel) -> np.ndarray:
+    u = np.abs(first.normalize().weights)[:, None]
+    v = np.abs(second.normalize().weights)[None, :]
+    larger = np.maximum(u, v)
+    agreement: np.ndarray = 1.0 - np.abs(u - v) / np.where(larger > 0, larger, 1.0)
+    return agreement
+
+
+def _best_pairs(similarity: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    rows, columns = linear_sum_assignment(similarity, maximize=True)
+    return rows, columns
+
+
+def _mean_error(
+    first: CPModel, second: CPModel, matches: Sequence[tuple[np.ndarray, np.ndarray]]
+) -> float:
+    errors = []
+    for A, B, (i, j) in zip(first.factors, second.factors, matches, strict=True):
+        a, b = unit_columns(A)[0][:, i], unit_columns(B)[0][:, j]
+        signs = np.where(np.sum(a * b, axis=0) < 0, -1.0, 1.0)
+        # From differences: 2 - 2 cos would lose half the digits of a small error.
+        errors.append(np.sum((a - signs * b) ** 2) / first.rank)
+    return float(np.mean(errors))
+
+
+def _same_shape(A: Factors, B: Factors) -> tuple[CPModel, CPModel]:
+    first, second = (M if isinstance(M, CPModel) else CPModel(M) for M in (A, B))
+    if first.shape != second.shape:
+        raise IncompatibleError(
+            f"Factors of different shapes cannot be compared: {first!r} and {second!r}. "
+            "Give the modes in the same order."
+        )
+    return first, second
+
+
+def _same_rank(A: Factors, B: Factors) -> tuple[CPModel, CPModel]:
+    first, second = _same_shape(A, B)
+    if first.rank != second.rank:
+        raise IncompatibleError(
+            f"Factors of different ranks, {first.rank} and {second.rank}, have no mean squared "
+            "error. Use factor_match_score, which matches the components of the smaller."
+        )
+    return first, second

@@ -1,0 +1,34 @@
+"""phi(a) = a log a: the mirror step is a multiplication."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from smartcpd.kernels.elementary import exp, log
+from smartcpd.mirrors.base import TINY, Mirror
+
+LOG_MAX_GROWTH = 4.605170185988092
+EXP_RANGE = 80.0
+
+
+@dataclass(frozen=True)
+class Entropy(Mirror):
+    """phi(a) = a log a, derivative 1 + log a. Exponentiated gradient, for nonnegative factors."""
+
+    name = "entropy"
+
+    @staticmethod
+    def potential(a, p):
+        return a * np.log(np.maximum(a, TINY))
+
+    @staticmethod
+    def to_dual(a, p):
+        return 1.0 + log(max(a, TINY))
+
+    @staticmethod
+    def to_primal(z, p):
+        return exp(min(z - 1.0, EXP_RANGE))
+
+    @staticmethod
+    def move(a, v, p):
+        return a * exp(-min(max(v, -LOG_MAX_GROWTH), EXP_RANGE))

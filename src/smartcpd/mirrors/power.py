@@ -1,0 +1,45 @@
+"""phi(a) = a^c: the family behind the beta-divergences."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from smartcpd.errors import InvalidParameterError
+from smartcpd.kernels.elementary import exp, log
+from smartcpd.mirrors.base import MAX_GROWTH, TINY, Mirror
+
+
+@dataclass(frozen=True)
+class Power(Mirror):
+    """phi(a) = a^c with c > 1 or c < 0, derivative c a^(c-1), for nonnegative factors."""
+
+    c: float = 2.0
+
+    name = "power"
+
+    def __post_init__(self):
+        if not (self.c > 1 or self.c < 0):
+            raise InvalidParameterError(
+                f"power(c) is convex only for c > 1 or c < 0; got c={self.c!r}. "
+                "Use mirror='entropy' for a map between the two."
+            )
+
+    @staticmethod
+    def potential(a, p):
+        return np.maximum(a, TINY) ** p[0]
+
+    @staticmethod
+    def to_dual(a, p):
+        return p[0] * exp((p[0] - 1.0) * log(max(a, TINY)))
+
+    @staticmethod
+    def to_primal(z, p):
+        return exp(log(max(z / p[0], TINY)) / (p[0] - 1.0))
+
+    @staticmethod
+    def move(a, v, p):
+        # In units of a^(c-1) the dual of a is 1, and it must stay positive.
+        c = p[0]
+        ratio = 1.0 - v / (c * exp((c - 1.0) * log(max(a, TINY))))
+        factor = exp(log(max(ratio, TINY)) / (c - 1.0))
+        return a * min(factor, MAX_GROWTH)

@@ -1,0 +1,182 @@
+"""Models as files: arrays in an npz, everything else in a JSON beside it, never a pickle."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import uuid
+import zipfile
+import zlib
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from smartcpd import losses
+from smartcpd.errors import InvalidDataError, InvalidParameterError, ModelNotFoundError
+from smartcpd.losses import Loss
+from smartcpd.model import CPModel
+
+FORMAT = "smartcpd-model"
+FORMAT_VERSION = 1
+
+
+def save(model: CPModel, path: str | os.PathLike[str]) -> Path:
+    """Write <path>.npz and <path>.json; see `CPModel.save`."""
+    npz, header = _paths(path)
+    if not npz.parent.is_dir():
+        raise InvalidParameterError(
+            f"Cannot save to {npz}: {npz.parent} is not a directory. Create it first."
+        )
+    buffer = io.BytesIO()
+    arrays = {_factor_key(n): A for n, A in enumerate(model.factors)}
+    np.savez_compressed(buffer, weights=model.weights, **arrays)  # type: ignore[arg-type]
+    content = buffer.getvalue()
+    _replace(npz, content)
+    _replace(header, json.dumps(_describe(model, content), indent=2).encode())
+    return npz
+
+
+def load(path: str | os.PathLike[str], loss: Loss | str | None = None) -> CPModel:
+    """Read what `save` wrote; see `CPModel.load`."""
+    npz, header = _paths(path)
+    for file in (npz, header):
+        if not file.is_file():
+            raise ModelNotFoundError(
+                f"{file} does not exist. A saved model is two files, {npz.name} and {header.name}."
+            )
+    description = _read_header(header)
+    content = npz.read_bytes()
+    # Also catches a crash between the two writes, which leaves new arrays with an old header.
+    if _digest(content) != description["sha256"]:
+        raise InvalidDataError(
+            f"{npz} is not the file that {header.name} describes: it is truncated, damaged or from "
+            "another save. Save the model again."
+        )
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+            weights = arrays["weights"]
+            factors = [arrays[_factor_key(n)] for n in range(len(description["shape"]))]
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        EOFError,
+        KeyError,
+        OSError,
+        TypeError,
+        ValueError,
+    ) as error:
+        raise InvalidDataError(f"{npz} does not hold the arrays of a model: {error}.") from error
+    return CPModel(factors, weights, _restored_loss(description, header, loss))
+
+
+def _paths(path: str | os.PathLike[str]) -> tuple[Path, Path]:
+    stem = os.fspath(path).removesuffix(".npz")
+    return Path(stem + ".npz"), Path(stem + ".json")
+
+
+def _factor_key(mode: int) -> str:
+    return f"factor_{mode}"
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _describe(model: CPModel, content: bytes) -> dict[str, Any]:
+    loss = model.loss_function
+    return {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "loss": None if loss is None else _spelled_out(loss),
+        "custom_loss": loss is not None and not _is_restorable(loss),
+        "shape": model.shape,
+        "rank": model.rank,
+        "smartcpd_version": _version(),
+        "sha256": _digest(content),
+    }
+
+
+def _spelled_out(loss: Loss) -> str:
+    """``str(loss)`` with every digit of its parameters, which str rounds to six."""
+    if isinstance(loss, losses.CustomLoss):
+        return str(loss)
+    parameters = ", ".join(repr(float(v)) for v in loss.fields if v is not None)
+    return f"{loss.name}({parameters})" if parameters else loss.name
+
+
+def _is_restorable(loss: Loss) -> bool:
+    """Whether its name brings back the same loss: a custom one may be called 'poisson' too."""
+    try:
+        return losses.get(_spelled_out(loss)) == loss
+    except InvalidParameterError:
+        return False
+
+
+def _version() -> str:
+    try:
+        return metadata.version("smartcpd")
+    except metadata.PackageNotFoundError:
+        return "unknown"
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all."""
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
+    try:
+        with open(temporary, "xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _read_header(path: Path) -> dict[str, Any]:
+    try:
+        header: dict[str, Any] = json.loads(path.read_bytes())
+        ours = header["format"] == FORMAT
+    except (ValueError, KeyError, TypeError):
+        ours = False
+    if not ours:
+        raise InvalidDataError(
+            f"{path} does not describe a smartcpd model. Was it written by CPModel.save?"
+        )
+    if header.get("format_version") != FORMAT_VERSION:
+        raise InvalidDataError(
+            f"{path} has format version {header.get('format_version')!r}; this smartcpd reads "
+            f"version {FORMAT_VERSION}. It was written by smartcpd "
+            f"{header.get('smartcpd_version')}: use that version or a later one."
+        )
+    missing = {"loss", "custom_loss", "shape", "sha256"} - header.keys()
+    if missing:
+        raise InvalidDataError(f"{path} lacks {', '.join(sorted(missing))}; save the model again.")
+    return header
+
+
+def _restored_loss(
+    description: dict[str, Any], header: Path, loss: Loss | str | None
+) -> Loss | None:
+    if loss is not None:
+        return losses.get(loss)
+    saved = description["loss"]
+    if saved is None:
+        return None
+    advice = "Pass it: CPModel.load(path, loss=my_loss)."
+    if description["custom_loss"]:
+        raise InvalidParameterError(
+            f"{header} was fitted under the custom loss {saved!r}, whose functions are not saved. "
+            f"{advice}"
+        )
+    try:
+        return losses.get(saved)
+    except InvalidParameterError as error:
+        raise InvalidParameterError(
+            f"{header} names the loss {saved!r}, which this smartcpd does not have: {error} "
+            f"{advice}"
+        ) from error

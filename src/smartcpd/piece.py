@@ -1,0 +1,36 @@
+"""What losses, mirror maps, constraints and step rules have in common."""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass
+from typing import Any, ClassVar
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A named value with a few numbers as fields.
+
+    Compiled code receives the numbers as ``p``, a pair whatever the piece, so that all pieces of a
+    kind share one signature and a new value of a parameter never recompiles anything.
+    """
+
+    name: ClassVar[str]
+
+    @property
+    def fields(self) -> tuple[Any, ...]:
+        return astuple(self)
+
+    @property
+    def pair(self) -> tuple[float, float]:
+        """The fields as compiled code sees them."""
+        first, second, *_ = (*self.fields, 0.0, 0.0)
+        return float(first), float(second)
+
+    @property
+    def blueprint(self) -> Any:
+        """What compiled code depends on: the class alone, since numbers arrive at run time."""
+        return type(self)
+
+    def __str__(self) -> str:
+        shown = ", ".join(f"{v:g}" for v in self.fields if v is not None)
+        return f"{self.name}({shown})" if shown else self.name

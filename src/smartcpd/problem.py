@@ -1,0 +1,205 @@
+"""The problem: names resolved to pieces once, defaults filled in, clashes refused.
+
+Nothing below this module looks at a string.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from smartcpd import constraints, losses, mirrors, steps
+from smartcpd.constraints import Constraint
+from smartcpd.errors import IncompatibleError, InvalidParameterError
+from smartcpd.losses import Domain, Loss
+from smartcpd.mirrors import Mirror
+from smartcpd.steps import Step
+from smartcpd.steps.mixed import Mixed
+from smartcpd.storage import Storage, as_storage
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A stretch of the fit with one step rule and one mirror map a mode.
+
+    ``until`` is the relative change of the loss between epochs that ends it; None for the last.
+    """
+
+    step: Step
+    mirrors: tuple[Mirror, ...]
+    until: float | None = None
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Data, loss, constraints and the phases of the method, all checked against each other."""
+
+    storage: Storage
+    rank: int
+    loss: Loss
+    constraints: tuple[Constraint, ...]
+    phases: tuple[Phase, ...]
+
+    @classmethod
+    def build(
+        cls,
+        X: Any,
+        rank: int,
+        loss: str | Loss = "gaussian",
+        mirror: Any = "auto",
+        constraint: Any = "auto",
+        step: str | Step = "auto",
+    ) -> Problem:
+        """Resolve names and defaults; check the data and every combination before any work."""
+        check_integer("rank", rank, at_least=1)
+        resolved_loss = losses.get(loss)
+        storage = as_storage(X)
+        order = len(storage.shape)
+        needs_nonnegative = resolved_loss.domain is Domain.NONNEGATIVE
+        default = "nonnegative" if needs_nonnegative else "free"
+        chosen = tuple(
+            constraints.get(default if c == "auto" else c).within(nonnegative=needs_nonnegative)
+            for c in _by_mode("constraint", constraint, order)
+        )
+        maps = _by_mode("mirror", mirror, order)
+        phases = _phases(resolved_loss, chosen, maps, step)
+        for phase in phases:
+            _check_phase(resolved_loss, chosen, phase)
+        storage.check(resolved_loss)
+        return cls(storage, int(rank), resolved_loss, chosen, phases)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.storage.shape
+
+    def penalty(self, factors: Sequence[np.ndarray]) -> float:
+        """What the constraints add to the loss."""
+        return sum(c.penalty(A) for c, A in zip(self.constraints, factors, strict=True))
+
+    def __str__(self) -> str:
+        def by_mode(pieces: Sequence[Any]) -> str:
+            unique = list(dict.fromkeys(map(str, pieces)))
+            return unique[0] if len(unique) == 1 else "[" + ", ".join(map(str, pieces)) + "]"
+
+        phases = ", then ".join(
+            f"{p.step} steps with {by_mode(p.mirrors)} map" for p in self.phases
+        )
+        shape = "x".join(map(str, self.shape))
+        return (
+            f"{shape}, rank {self.rank}, loss {self.loss}, "
+            f"constraint {by_mode(self.constraints)}, {phases}"
+        )
+
+
+def check_integer(name: str, value: Any, at_least: int) -> None:
+    if not isinstance(value, numbers.Integral) or int(value) < at_least:
+        raise InvalidParameterError(
+            f"{name} must be a whole number of at least {at_least}; got {value!r}."
+        )
+
+
+def _by_mode(kind: str, choice: Any, order: int) -> list[Any]:
+    """One choice for each mode, from a single one, a sequence, or a mapping from modes."""
+    if isinstance(choice, Mapping):
+        for mode in choice:
+            if not isinstance(mode, numbers.Integral) or not 0 <= int(mode) < order:
+                raise InvalidParameterError(
+                    f"{kind} names mode {mode!r}, but the modes of X are 0 to {order - 1}."
+                )
+        return [choice.get(mode, "auto") for mode in range(order)]
+    if isinstance(choice, list | tuple):
+        if len(choice) != order:
+            raise InvalidParameterError(
+                f"{kind} lists {len(choice)} choices, but X has {order} modes. Give one for each "
+                'mode, a single one for all, or a dict such as {0: "..."}.'
+            )
+        return list(choice)
+    return [choice] * order
+
+
+def _phases(
+    loss: Loss, chosen: tuple[Constraint, ...], maps: list[Any], step: str | Step
+) -> tuple[Phase, ...]:
+    if step == "auto":
+        step = loss.default_step if _jensen_fits(loss, chosen, maps) else "adagrad"
+    rule = steps.get(step)
+    if isinstance(rule, Mixed):
+        settled = tuple(mirrors.get("quadratic") for _ in chosen)
+        return (
+            Phase(steps.get("jensen"), _maps(loss, chosen, maps, jensen=True), rule.switch),
+            Phase(steps.get("adagrad"), settled),
+        )
+    return (Phase(rule, _maps(loss, chosen, maps, jensen=rule.needs_convex_part)),)
+
+
+def _maps(
+    loss: Loss, chosen: tuple[Constraint, ...], maps: list[Any], jensen: bool
+) -> tuple[Mirror, ...]:
+    return tuple(
+        _default_mirror(loss, constraint, jensen) if m == "auto" else mirrors.get(m)
+        for m, constraint in zip(maps, chosen, strict=True)
+    )
+
+
+def _default_mirror(loss: Loss, constraint: Constraint, jensen: bool) -> Mirror:
+    if jensen and loss.jensen_mirror:
+        return mirrors.get(loss.jensen_mirror)
+    if constraint.needs_quadratic or constraint.signed:
+        return mirrors.get("quadratic")
+    if constraint.columnwise:
+        return mirrors.get("entropy")
+    return mirrors.get(loss.default_mirror)
+
+
+def _jensen_fits(loss: Loss, chosen: tuple[Constraint, ...], maps: list[Any]) -> bool:
+    if loss.jensen_mirror is None:
+        return False
+    phi = mirrors.get(loss.jensen_mirror)
+    fits = [m == "auto" or mirrors.get(m) == phi for m in maps]
+    return all(fits) and not any(
+        c.signed or (c.needs_quadratic and phi.name != "quadratic") for c in chosen
+    )
+
+
+def _check_phase(loss: Loss, chosen: tuple[Constraint, ...], phase: Phase) -> None:
+    for mode, (constraint, phi) in enumerate(zip(chosen, phase.mirrors, strict=True)):
+        if loss.domain is Domain.NONNEGATIVE and constraint.signed:
+            raise IncompatibleError(
+                f"Loss '{loss}' needs a nonnegative model, but constraint '{constraint}' of mode "
+                f"{mode} lets entries be negative. Use constraint='nonnegative'."
+            )
+        if constraint.signed and not phi.signed:
+            raise IncompatibleError(
+                f"Mirror map '{phi}' is defined for nonnegative entries only, but constraint "
+                f"'{constraint}' of mode {mode} lets them be negative. "
+                "Use mirror='quadratic' or constraint='nonnegative'."
+            )
+        if constraint.needs_quadratic and phi.name != "quadratic":
+            raise IncompatibleError(
+                f"Constraint '{constraint}' of mode {mode} has a projection for the quadratic map "
+                f"only; got mirror '{phi}'. Use mirror='quadratic' or mirror='auto'."
+            )
+        if phase.step.needs_convex_part:
+            _check_jensen(loss, constraint, phi, mode)
+
+
+def _check_jensen(loss: Loss, constraint: Constraint, phi: Mirror, mode: int) -> None:
+    if loss.jensen_mirror is None:
+        raise IncompatibleError(
+            f"Loss '{loss}' has no mirror map under which Jensen steps majorise it. "
+            "Use step='adagrad'."
+        )
+    if constraint.signed:
+        raise IncompatibleError(
+            f"Jensen steps need nonnegative factors, but constraint '{constraint}' of mode {mode} "
+            "lets entries be negative. Use constraint='nonnegative' or step='adagrad'."
+        )
+    if phi != mirrors.get(loss.jensen_mirror):
+        raise IncompatibleError(
+            f"Jensen steps need mirror '{mirrors.get(loss.jensen_mirror)}' for loss '{loss}'; "
+            f"got '{phi}' for mode {mode}. Use mirror='auto' or step='adagrad'."
+        )

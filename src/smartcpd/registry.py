@@ -1,0 +1,103 @@
+"""Names for pieces: ``"beta(0.5)"`` becomes ``Beta(0.5)``.
+
+Adding a piece means adding a file to its folder. The registry imports every module of that folder,
+so the estimator, the error messages, the docs' tables and the contract tests follow by themselves.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import importlib
+import inspect
+import pkgutil
+from functools import cached_property
+from typing import Any, Generic, TypeVar
+
+from smartcpd.errors import InvalidParameterError
+
+T = TypeVar("T")
+
+
+class Registry(Generic[T]):
+    """All the pieces of one kind, by name.
+
+    Parameters
+    ----------
+    kind : str
+        What an error message calls such a piece, for example ``"loss"``.
+    base : type
+        The class that every piece of this kind derives from.
+    package : str
+        The package whose modules hold the pieces, one a module.
+    """
+
+    def __init__(self, kind: str, base: type[T], package: str) -> None:
+        self.kind = kind
+        self.base = base
+        self.package = package
+
+    @cached_property
+    def classes(self) -> dict[str, type[T]]:
+        """Every named class of the package, in alphabetical order of names."""
+        found: dict[str, type[T]] = {}
+        for module in pkgutil.iter_modules(importlib.import_module(self.package).__path__):
+            members = vars(importlib.import_module(f"{self.package}.{module.name}")).values()
+            for member in members:
+                if inspect.isclass(member) and issubclass(member, self.base):
+                    name = vars(member).get("name")
+                    if isinstance(name, str):
+                        found[name] = member
+        return dict(sorted(found.items()))
+
+    def names(self) -> list[str]:
+        return list(self.classes)
+
+    def get(self, piece: str | T) -> T:
+        """The piece itself, from an instance, a name, or a name with its parameters."""
+        if isinstance(piece, self.base):
+            return piece
+        if not isinstance(piece, str):
+            raise InvalidParameterError(
+                f"{self.kind} must be a name or a {self.base.__name__}; got {piece!r} of type "
+                f"{type(piece).__name__}. Names: {', '.join(self.names())}."
+            )
+        name, args, kwargs = self._parse(piece)
+        if name not in self.classes:
+            close = difflib.get_close_matches(name, self.names(), n=1)
+            hint = f"Did you mean {close[0]!r}? " if close else ""
+            raise InvalidParameterError(
+                f"Unknown {self.kind} {name!r}. {hint}Names: {', '.join(self.names())}."
+            )
+        cls = self.classes[name]
+        try:
+            return cls(*args, **kwargs)
+        except TypeError:
+            raise InvalidParameterError(
+                f"{self.kind} {piece!r} does not fit its form {name}{inspect.signature(cls)}."
+            ) from None
+
+    def _parse(self, text: str) -> tuple[str, list[Any], dict[str, Any]]:
+        name, bracket, rest = text.strip().partition("(")
+        if not bracket:
+            return name, [], {}
+        try:
+            call = ast.parse(f"_({rest}", mode="eval").body
+            if not isinstance(call, ast.Call):
+                raise ValueError
+            args = [ast.literal_eval(a) for a in call.args]
+            kwargs = {str(k.arg): ast.literal_eval(k.value) for k in call.keywords}
+        except (SyntaxError, ValueError):
+            raise InvalidParameterError(
+                f"Cannot read {self.kind} {text!r}; write it as name(number, ...), "
+                f"for example {name.strip()}(0.5)."
+            ) from None
+        return name.strip(), args, kwargs
+
+    def __getattr__(self, attribute: str) -> type[T]:
+        """Classes by their Python name, so that a package can re-export them all."""
+        if not attribute.startswith("_"):
+            for cls in self.classes.values():
+                if cls.__name__ == attribute:
+                    return cls
+        raise AttributeError(attribute)

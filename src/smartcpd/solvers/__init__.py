@@ -1,0 +1,19 @@
+"""Solvers: the loops that fit a problem. One a file."""
+
+from smartcpd.errors import InvalidParameterError
+from smartcpd.solvers.base import Observer, Report, Result, Settings, Solver
+from smartcpd.solvers.smd import smd
+
+SOLVERS: dict[str, Solver] = {"auto": smd, "smd": smd}
+
+__all__ = ["SOLVERS", "Observer", "Report", "Result", "Settings", "Solver", "get", "names"]
+
+
+def names() -> list[str]:
+    return list(SOLVERS)
+
+
+def get(name: str) -> Solver:
+    if name not in SOLVERS:
+        raise InvalidParameterError(f"Unknown solver {name!r}. Names: {', '.join(SOLVERS)}.")
+    return SOLVERS[name]

@@ -1,0 +1,59 @@
+"""What a solver takes and gives, whatever happens in between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from smartcpd.history import History, Record, Status
+from smartcpd.model import CPModel
+from smartcpd.problem import Problem
+from smartcpd.stopping import Stopping
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything about a fit that is not the problem itself."""
+
+    stopping: Stopping
+    n_fibers: int
+    inner_iterations: int
+    averaging: bool
+    dtype: str
+    n_threads: int
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a callback receives after each epoch."""
+
+    record: Record
+    model: Callable[[], CPModel]
+    """Builds the model that would be returned if the fit ended now."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """The best factors found, how they were found and why the search ended."""
+
+    factors: list[np.ndarray]
+    history: History = field(repr=False)
+    status: Status
+
+
+Observer = Callable[[Report], Any]
+"""Called after each epoch; a true answer ends the fit."""
+
+
+class Solver(Protocol):
+    def __call__(
+        self,
+        problem: Problem,
+        settings: Settings,
+        start: list[np.ndarray],
+        rng: np.random.Generator,
+        observe: Observer,
+    ) -> Result: ...

@@ -1,0 +1,170 @@
+"""SmartCPD: stochastic mirror descent on sampled fibers (Algorithm 1 of the paper)."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+
+import numpy as np
+
+from smartcpd.errors import DivergedError
+from smartcpd.history import History, Record, Status
+from smartcpd.kkt import relative_kkt_residual
+from smartcpd.model import CPModel
+from smartcpd.monitor import Monitor
+from smartcpd.objective import Objective
+from smartcpd.problem import Phase, Problem
+from smartcpd.sampling import Uniform
+from smartcpd.solvers.base import Observer, Report, Result, Settings
+from smartcpd.solvers.sweeper import Sweeper
+from smartcpd.stack import stack, unstack
+from smartcpd.stopping import change_since
+
+MIN_ITERATIONS = 100
+"""An epoch has at least this many iterations, or a tiny tensor would spend its time on checks."""
+LEG_ENTRIES = 20_000_000
+"""Compiled code returns after about this many entries, so that Ctrl-C and time limits work."""
+AVERAGING_POWER = 8.0
+"""The larger, the shorter the tail that is averaged: about the last 1/(1 + power) of the run."""
+
+
+class Run:
+    """One run of the method: the loop of Algorithm 1, with what surrounds it."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        settings: Settings,
+        start: list[np.ndarray],
+        rng: np.random.Generator,
+        observe: Observer,
+    ) -> None:
+        self.problem = problem
+        self.settings = settings
+        self.rng = rng
+        self.observe = observe
+        self.A = stack(start, settings.dtype)
+        self.average = self.A.astype(np.float64)
+        self.best = self.average.copy()
+        self.best_objective = math.inf
+        self.monitor = Monitor(
+            Objective(problem.storage, problem.loss, settings.n_threads), problem, rng
+        )
+        self.history = History()
+        self.entries = 0
+        self.epoch = 0
+
+    def solve(self) -> Result:
+        sweepers = (self._sweeper(phase) for phase in self.problem.phases)
+        sweeper = next(sweepers)
+        self.began = time.perf_counter()
+        try:
+            status = self._record(sweeper.phase)
+            for phase in self.problem.phases:
+                if phase is not sweeper.phase:
+                    sweeper = next(sweepers)
+                status = status or self._run_phase(sweeper)
+        except KeyboardInterrupt:
+            status = Status(
+                False, f"Interrupted at epoch {self.epoch}; this is the best model until then."
+            )
+        assert status is not None
+        return Result(unstack(self.best, self.problem.shape), self.history, status)
+
+    def _sweeper(self, phase: Phase) -> Sweeper:
+        return Sweeper(self.problem, phase, self.settings, self.A, self.rng)
+
+    def _run_phase(self, sweeper: Sweeper) -> Status | None:
+        """Epochs of one phase; None when the next phase should take over."""
+        snapshots = 0
+        scale = abs(self.history[0].loss)
+        while True:
+            for n_iterations in self._legs():
+                draws = Uniform().draw(
+                    self.problem.shape, n_iterations, self.settings.n_fibers, self.rng
+                )
+                sweeper.run(draws, self.A)
+                sizes = np.array(self.problem.shape)[draws.modes]
+                self.entries += int(sizes.sum()) * self.settings.n_fibers
+                snapshots += 1
+                self._update_average(snapshots)
+                if self._out_of_time():
+                    break
+            self.epoch += 1
+            status = self._record(sweeper.phase)
+            if status is not None:
+                return status
+            until = sweeper.phase.until
+            if until is not None and change_since(self.history, self.epoch - 1) < until * scale:
+                return None
+
+    def _legs(self) -> Iterator[int]:
+        """The iterations of an epoch, in stretches short enough to interrupt."""
+        per_iteration = self.settings.n_fibers * sum(self.problem.shape) / len(self.problem.shape)
+        left = max(MIN_ITERATIONS, math.ceil(self.problem.storage.n_cells / per_iteration))
+        most = max(1, int(LEG_ENTRIES / per_iteration))
+        while left > 0:
+            yield min(left, most)
+            left -= most
+
+    def _update_average(self, snapshots: int) -> None:
+        """Average the tail of the run: recent factors count more, as a power of their age."""
+        if self.settings.averaging:
+            share = (AVERAGING_POWER + 1) / (snapshots + AVERAGING_POWER)
+            self.average += share * (self.A - self.average)
+        else:
+            self.average[:] = self.A
+
+    def _out_of_time(self) -> bool:
+        limit = self.settings.stopping.max_time
+        return limit is not None and time.perf_counter() - self.began >= limit
+
+    def _record(self, phase: Phase) -> Status | None:
+        """Evaluate, remember the best, tell the observer, and see whether to stop."""
+        loss = self.monitor.loss(self.average)
+        penalty = self.monitor.penalty(self.average)
+        if not math.isfinite(loss + penalty):
+            return self._diverged(phase)
+        elapsed = time.perf_counter() - self.began
+        record = Record(elapsed, self.epoch, self.entries, loss, penalty, phase.step.name)
+        self.history.append(record)
+        if loss + penalty < self.best_objective:
+            self.best_objective = loss + penalty
+            self.best[:] = self.average
+        if self.observe(Report(record, self._model)):
+            return Status(False, f"Stopped by the callback at epoch {self.epoch}.")
+        stopping = self.settings.stopping
+        if stopping.kkt_due(self.history):
+            residual = relative_kkt_residual(self.problem, self.average, self.settings.n_threads)
+            status = stopping.kkt_status(residual, self.epoch)
+            if status is not None:
+                return status
+        return stopping.status(self.history, lambda: self.monitor.resolution(self.average))
+
+    def _diverged(self, phase: Phase) -> Status:
+        advice = f"Shorten the steps ('{phase.step}'), or use step='adagrad' and mirror='auto'."
+        if math.isinf(self.best_objective):
+            raise DivergedError(
+                f"The loss '{self.problem.loss}' is not finite at the start. {advice}"
+            )
+        return Status(
+            False,
+            f"Diverged: the loss became infinite or NaN at epoch {self.epoch}; this is the best "
+            f"model until then. {advice}",
+        )
+
+    def _model(self) -> CPModel:
+        factors = unstack(self.average, self.problem.shape)
+        return CPModel(factors, np.ones(self.problem.rank), self.problem.loss)
+
+
+def smd(
+    problem: Problem,
+    settings: Settings,
+    start: list[np.ndarray],
+    rng: np.random.Generator,
+    observe: Observer,
+) -> Result:
+    """Fit by fiber-sampled stochastic mirror descent."""
+    return Run(problem, settings, start, rng, observe).solve()

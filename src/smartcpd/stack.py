@@ -1,0 +1,22 @@
+"""All factors in one array, mode after mode: the form compiled loops work on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+
+def offsets(shape: Sequence[int]) -> np.ndarray:
+    """Where each mode's rows start, and where the last one's end."""
+    return np.concatenate([[0], np.cumsum(shape)]).astype(np.int64)
+
+
+def stack(factors: Sequence[np.ndarray], dtype: str = "float64") -> np.ndarray:
+    """Copy the factors into one (sum of sizes) x rank array."""
+    return np.ascontiguousarray(np.concatenate(factors, axis=0), dtype=dtype)
+
+
+def unstack(A: np.ndarray, shape: Sequence[int]) -> list[np.ndarray]:
+    """Copies of the factors, in float64."""
+    return [part.astype(np.float64) for part in np.split(A, offsets(shape)[1:-1])]

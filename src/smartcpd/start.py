@@ -1,0 +1,71 @@
+"""Where a fit starts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from smartcpd.errors import InvalidParameterError
+from smartcpd.losses import Data
+from smartcpd.model import CPModel
+from smartcpd.problem import Problem
+
+
+def make_start(problem: Problem, init: Any, rng: np.random.Generator) -> list[np.ndarray]:
+    """Factors inside their constraints: random ones, or a copy of the user's."""
+    factors = (
+        random_factors(problem, rng) if isinstance(init, str) else given_factors(problem, init)
+    )
+    if isinstance(init, str) and init != "random":
+        raise InvalidParameterError(
+            f"init must be 'random', a CPModel or a list of factors; got {init!r}."
+        )
+    maps = problem.phases[0].mirrors
+    return [
+        c.apply(A, mirror=phi) for A, c, phi in zip(factors, problem.constraints, maps, strict=True)
+    ]
+
+
+def random_factors(problem: Problem, rng: np.random.Generator) -> list[np.ndarray]:
+    """Random factors whose model has the level of the data.
+
+    Nonnegative ones are uniform, with the mean of the model equal to the mean of the data (through
+    the loss's link); signed ones are normal, with its mean square.
+    """
+    factors = [
+        rng.standard_normal((size, problem.rank)) if c.signed else rng.random((size, problem.rank))
+        for size, c in zip(problem.shape, problem.constraints, strict=True)
+    ]
+    level = problem.loss.link(problem.storage.mean())
+    if any(c.signed for c in problem.constraints):
+        grams = np.prod([A.T @ A / len(A) for A in factors], axis=0)
+        if problem.loss.data is Data.REAL:
+            level = np.sqrt(problem.storage.mean_square())
+        else:
+            # A logit or log link puts common data near 0, where factors of size 0 would stay.
+            level = max(abs(level), 0.1)
+        now = np.sqrt(grams.sum())
+    else:
+        now = np.prod([A.mean(axis=0) for A in factors], axis=0).sum()
+    ratio = (abs(level) or 1.0) / now
+    return [A * ratio ** (1 / len(factors)) for A in factors]
+
+
+def given_factors(problem: Problem, init: Any) -> list[np.ndarray]:
+    """A copy of the user's start, checked."""
+    factors: Sequence[Any] = init.distribute().factors if isinstance(init, CPModel) else init
+    expected = [(size, problem.rank) for size in problem.shape]
+    shapes = [np.shape(A) for A in factors]
+    if shapes != expected:
+        raise InvalidParameterError(
+            f"init has factors of shapes {shapes}; this problem needs {expected}."
+        )
+    copies = [np.array(A, dtype=np.float64) for A in factors]
+    for mode, A in enumerate(copies):
+        if not np.isfinite(A).all():
+            raise InvalidParameterError(
+                f"init holds NaN or infinity in the factor of mode {mode}; it must be finite."
+            )
+    return copies

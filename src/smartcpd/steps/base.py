@@ -1,0 +1,56 @@
+"""What a step rule is: the scaling Gamma of the Bregman term, entry by entry."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar
+
+from smartcpd.kernels.blocks import scale_block
+from smartcpd.kernels.compiling import Block
+from smartcpd.piece import Piece
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What is known of a mode before the first step, for rules that scale themselves.
+
+    Attributes
+    ----------
+    gradient_square : float
+        Mean square of a sampled gradient's entries.
+    unit : float
+        The change in the dual that changes a typical entry of the factor by its own size.
+    """
+
+    gradient_square: float
+    unit: float
+
+
+@dataclass(frozen=True)
+class Step(Piece):
+    """A step rule: a larger Gamma makes a shorter step ``g / Gamma`` in the dual."""
+
+    needs_convex_part: ClassVar[bool] = False
+    """Whether ``gamma`` uses c and d, which cost a matrix product."""
+
+    def params(self, probe: Probe) -> tuple[float, float]:
+        """The two numbers that ``gamma`` receives as p, for one mode."""
+        return self.pair
+
+    @staticmethod
+    def gamma(g: Any, c: Any, d: Any, s: Any, k: Any, p: Any) -> Any:
+        """(Gamma, new state) of one entry.
+
+        g is its gradient, c the same product with the loss's convex part, d the derivative of phi
+        at the entry, s the entry's state (0 at first), k how often the mode was updated before.
+        """
+        raise NotImplementedError
+
+    def scale_block(self, dtype: str) -> Block:
+        return _scale_block(self.blueprint, dtype)
+
+
+@lru_cache(maxsize=64)
+def _scale_block(cls: Any, dtype: str) -> Block:
+    return scale_block(cls.gamma, f"{cls.name}.gamma", dtype)

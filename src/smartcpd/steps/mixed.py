@@ -1,0 +1,27 @@
+"""Jensen steps first, adagrad steps to settle."""
+
+from dataclasses import dataclass
+
+from smartcpd.errors import InvalidParameterError
+from smartcpd.steps.base import Step
+
+
+@dataclass(frozen=True)
+class Mixed(Step):
+    """Jensen steps until an epoch changes the loss by less than ``switch``, then adagrad.
+
+    The second phase uses the quadratic mirror map.
+
+    Parameters
+    ----------
+    switch : float
+        Relative change of the loss between two epochs at which the phases change.
+    """
+
+    switch: float = 1e-4
+
+    name = "mixed"
+
+    def __post_init__(self):
+        if not self.switch > 0:
+            raise InvalidParameterError(f"switch must be positive; got {self.switch!r}.")

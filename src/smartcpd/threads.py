@@ -1,0 +1,39 @@
+"""How many threads work on one fit, and keeping the linear algebra library to one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numba
+from threadpoolctl import threadpool_limits
+
+from smartcpd.errors import InvalidParameterError
+
+
+def resolve(n_threads: int | None) -> int:
+    """The number of threads to use: all that Numba has, or what the user asked for."""
+    available = int(numba.config.NUMBA_NUM_THREADS)
+    if n_threads is None:
+        return available
+    if n_threads < 1:
+        raise InvalidParameterError(
+            f"n_threads must be at least 1, or None for all; got {n_threads!r}."
+        )
+    return min(int(n_threads), available)
+
+
+@contextmanager
+def limited_to(n_threads: int) -> Iterator[None]:
+    """Compiled loops share ``n_threads``; each calls matrix products that stay on its own thread.
+
+    Products split among threads by the library itself would add up in another order, and change
+    the last bits from one machine to the next.
+    """
+    with threadpool_limits(limits=1, user_api="blas"):
+        before = numba.get_num_threads()
+        numba.set_num_threads(n_threads)
+        try:
+            yield
+        finally:
+            numba.set_num_threads(before)
