@@ -64,18 +64,18 @@ def fit(
     check_integer("n_init", n_init, at_least=1)
     solve = solvers.get(solver)
     problem = Problem.build(X, rank, loss, mirror, constraint, step)
-    settings = _settings(
+    settings = make_settings(
         rank,
-        n_fibers,
-        inner_iterations,
-        averaging,
-        max_epochs,
-        max_time,
-        tol,
-        kkt_tol,
-        dtype,
+        n_fibers=n_fibers,
+        inner_iterations=inner_iterations,
+        averaging=averaging,
+        max_epochs=max_epochs,
+        max_time=max_time,
+        tol=tol,
+        kkt_tol=kkt_tol,
+        dtype=dtype,
         # Restarts that run side by side each keep to one thread.
-        n_threads if n_jobs == 1 else 1,
+        n_threads=n_threads if n_jobs == 1 else 1,
     )
     with threads.limited_to(settings.n_threads):
         streams = np.random.default_rng(random_state).spawn(n_init)
@@ -123,18 +123,20 @@ def decompose(X: Any, rank: int, loss: Any = "gaussian", **parameters: Any) -> C
     return fit(X, rank, loss, **parameters).model
 
 
-def _settings(
+def make_settings(
     rank: int,
-    n_fibers: int | None,
-    inner_iterations: int,
-    averaging: bool,
-    max_epochs: int,
-    max_time: float | None,
-    tol: float,
-    kkt_tol: float,
-    dtype: str,
-    n_threads: int | None,
+    *,
+    n_fibers: int | None = None,
+    inner_iterations: int = 1,
+    averaging: bool = True,
+    max_epochs: int = MAX_EPOCHS,
+    max_time: float | None = None,
+    tol: float = TOL,
+    kkt_tol: float = 0.0,
+    dtype: str = "float64",
+    n_threads: int | None = None,
 ) -> Settings:
+    """Check everything about a fit that is not the problem itself."""
     check_integer("inner_iterations", inner_iterations, at_least=1)
     check_integer("max_epochs", max_epochs, at_least=1)
     if n_fibers is not None:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from smartcpd import losses
 from smartcpd.cells import checked_indices, slabs, values_at
@@ -176,7 +175,7 @@ class CPModel:
             )
         cosines = mode_cosines(self, other)
         score = cosines.prod(axis=0) * np.outer(_signs(self.weights), _signs(other.weights))
-        _, order = linear_sum_assignment(score.T, maximize=True)
+        _, order = best_pairs(score.T)
         flips = _signs(cosines[:, order, np.arange(self.rank)])
         model = self._take(order)
         return replace(
@@ -277,6 +276,15 @@ def mode_cosines(first: CPModel, second: CPModel) -> np.ndarray:
     """Cosines between the columns of two models, N x R_first x R_second."""
     pairs = zip(first.factors, second.factors, strict=True)
     return np.stack([unit_columns(A)[0].T @ unit_columns(B)[0] for A, B in pairs])
+
+
+def best_pairs(similarity: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and columns, each used once at most, whose entries have the largest sum."""
+    # Imported here because scipy.optimize alone takes a third of a second to import.
+    from scipy.optimize import linear_sum_assignment
+
+    rows, columns = linear_sum_assignment(similarity, maximize=True)
+    return rows, columns
 
 
 def _signs(a: np.ndarray) -> np.ndarray:

@@ -10,6 +10,7 @@ import ast
 import difflib
 import importlib
 import inspect
+import math
 import pkgutil
 from functools import cached_property
 from typing import Any, Generic, TypeVar
@@ -85,8 +86,8 @@ class Registry(Generic[T]):
             call = ast.parse(f"_({rest}", mode="eval").body
             if not isinstance(call, ast.Call):
                 raise ValueError
-            args = [ast.literal_eval(a) for a in call.args]
-            kwargs = {str(k.arg): ast.literal_eval(k.value) for k in call.keywords}
+            args = [_literal(a) for a in call.args]
+            kwargs = {str(k.arg): _literal(k.value) for k in call.keywords}
         except (SyntaxError, ValueError):
             raise InvalidParameterError(
                 f"Cannot read {self.kind} {text!r}; write it as name(number, ...), "
@@ -101,3 +102,12 @@ class Registry(Generic[T]):
                 if cls.__name__ == attribute:
                     return cls
         raise AttributeError(attribute)
+
+
+def _literal(node: ast.expr) -> Any:
+    """A number or another literal; also inf, which Python has no literal for."""
+    if isinstance(node, ast.Name) and node.id == "inf":
+        return math.inf
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return -_literal(node.operand)
+    return ast.literal_eval(node)

@@ -20,6 +20,9 @@ from smartcpd.kernels.compiling import Block, compile_kernel, inline
 
 Scalar = Callable[..., Any]
 
+TINY = 1e-30
+"""Keeps g / Gamma defined where a Jensen step has Gamma = 0; mirror maps guard what follows."""
+
 
 @dataclass(frozen=True)
 class Precision:
@@ -60,8 +63,8 @@ class Precision:
 
     @property
     def move(self) -> Any:
-        """(a, v, p): a mirror step in place."""
-        return types.void(self.vector, self.vector, self.params)
+        """(a, g, gamma, p): a mirror step against the gradient g, in place on a."""
+        return types.void(self.vector, self.vector, self.vector, self.params)
 
     @property
     def scale(self) -> Any:
@@ -131,13 +134,14 @@ def transform_block(scalar: Scalar, name: str, dtype: str, on_disk: bool = True)
 
 
 def move_block(scalar: Scalar, name: str, dtype: str, on_disk: bool = True) -> Block:
-    """``a[i] = scalar(a[i], v[i], p)``."""
+    """``a[i] = scalar(a[i], g[i] / gamma[i], p)``."""
     kinds = precision(dtype)
     f = inline(scalar, kinds.dtype)
+    tiny = kinds.dtype(TINY)
 
-    def block(a, v, p):
+    def block(a, g, gamma, p):
         for i in range(a.size):
-            a[i] = f(a[i], v[i], p)
+            a[i] = f(a[i], g[i] / (gamma[i] + tiny), p)
 
     return _block(block, kinds.move, name, dtype, on_disk)
 

@@ -17,9 +17,6 @@ from numba import prange, types
 from smartcpd.kernels.blocks import precision
 from smartcpd.kernels.compiling import compile_kernel, in_precision
 
-TINY = 1e-30
-"""Keeps g / Gamma defined where a Jensen step has Gamma = 0; mirror maps guard what follows."""
-
 
 class Tiling(NamedTuple):
     """How an update is split; it depends on the problem alone, never on the number of threads."""
@@ -40,10 +37,12 @@ def tiling(n_rows: int, n_fibers: int, rank: int) -> Tiling:
 def khatri_rao_rows(A, offsets, fibers, mode, scale, H, Ht):
     """Rows of the Khatri-Rao product of all factors but one: H is scaled, its transpose is not."""
     n_fibers, rank = H.shape
+    first = 1 if mode == 0 else 0
     for f in range(n_fibers):
+        row = offsets[first] + fibers[f, first]
         for r in range(rank):
-            H[f, r] = 1
-        for k in range(fibers.shape[1]):
+            H[f, r] = A[row, r]
+        for k in range(first + 1, fibers.shape[1]):
             if k != mode:
                 row = offsets[k] + fibers[f, k]
                 for r in range(rank):
@@ -130,9 +129,7 @@ def sweep(
                 c = C[i0:i1].reshape(-1)
                 dual = D[i0:i1].reshape(-1)
                 scales[slot](g, c, dual, s, updates[n], step_pair, gamma)
-                for i in range(g.size):
-                    g[i] = g[i] / (gamma[i] + TINY)
-                moves[slot](a, g, mirror_pair)
+                moves[slot](a, g, gamma, mirror_pair)
                 if not columnwise[n]:
                     projects[slot](
                         A_tile,

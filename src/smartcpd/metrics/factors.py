@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from smartcpd.errors import IncompatibleError
-from smartcpd.model import CPModel, mode_cosines, unit_columns
+from smartcpd.model import CPModel, best_pairs, mode_cosines, unit_columns
 
 Factors = CPModel | Sequence[np.ndarray]
 
@@ -35,7 +34,7 @@ def factor_mse(A: Factors, B: Factors) -> float:
     factor_mse_authors : the same on the scale of the paper's authors' code.
     """
     first, second = _same_rank(A, B)
-    matches = [_best_pairs(cosines) for cosines in np.abs(mode_cosines(first, second))]
+    matches = [best_pairs(cosines) for cosines in np.abs(mode_cosines(first, second))]
     return _mean_error(first, second, matches)
 
 
@@ -45,7 +44,7 @@ def factor_mse_joint(A: Factors, B: Factors) -> float:
     Never below `factor_mse`. Signs are still the best of each mode.
     """
     first, second = _same_rank(A, B)
-    match = _best_pairs(np.abs(mode_cosines(first, second)).sum(axis=0))
+    match = best_pairs(np.abs(mode_cosines(first, second)).sum(axis=0))
     return _mean_error(first, second, [match] * first.order)
 
 
@@ -84,7 +83,7 @@ def factor_match_score(A: Factors, B: Factors, weights: bool = False) -> float:
     if weights:
         score = score * _size_agreement(first, second)
     # Rounding can lift the cosine of equal columns just above 1.
-    return min(1.0, float(score[_best_pairs(score)].mean()))
+    return min(1.0, float(score[best_pairs(score)].mean()))
 
 
 def _size_agreement(first: CPModel, second: CPModel) -> np.ndarray:
@@ -93,11 +92,6 @@ def _size_agreement(first: CPModel, second: CPModel) -> np.ndarray:
     larger = np.maximum(u, v)
     agreement: np.ndarray = 1.0 - np.abs(u - v) / np.where(larger > 0, larger, 1.0)
     return agreement
-
-
-def _best_pairs(similarity: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    rows, columns = linear_sum_assignment(similarity, maximize=True)
-    return rows, columns
 
 
 def _mean_error(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
 
 from smartcpd import mirrors, threads
 from smartcpd.errors import IncompatibleError, InvalidParameterError
@@ -67,6 +66,8 @@ def stationarity(
     -------
     float
     """
+    from scipy.optimize import minimize  # slow to import, and rarely needed
+
     if not lam > 0:
         raise InvalidParameterError(f"lam must be positive; got {lam!r}.")
     problem = _problem(model, X, constraint)

@@ -1,0 +1,1 @@
+"""One measurement a file; each has a ``run()`` that yields lines to print."""

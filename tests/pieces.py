@@ -1,0 +1,20 @@
+"""Every piece of the registries, with parameters where it needs some: what contracts run over."""
+
+from smartcpd import constraints, losses, mirrors, steps
+
+PARAMETERS = {
+    "beta": ["(-1)", "(0)", "(0.5)", "(1)", "(1.5)", "(2)", "(3)"],
+    "huber": ["(0.5)", "(2)"],
+    "negative-binomial": ["(0.7)", "(4)"],
+    "power": ["(-1)", "(1.5)", "(3)"],
+}
+
+
+def with_parameters(registry):
+    return [name + p for name in registry.names() for p in PARAMETERS.get(name, [""])]
+
+
+LOSSES = with_parameters(losses)
+MIRRORS = with_parameters(mirrors)
+CONSTRAINTS = with_parameters(constraints)
+STEPS = with_parameters(steps)
