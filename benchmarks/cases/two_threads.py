@@ -30,7 +30,8 @@ def run() -> Iterator[str]:
             rng = np.random.default_rng(1)
             A = stack([rng.random((size, RANK)) for size in SHAPE])
             with threads.limited_to(n_threads):
-                sweeper = Sweeper(problem, problem.phases[0], settings, A, rng)
+                sweeper = Sweeper(problem, problem.phases[0], settings)
+                sweeper.start(A, rng)
                 draws = Uniform().draw(SHAPE, n_iterations, 2 * RANK, rng)
                 sweeper.run(draws, A)
             results[n_threads] = A

@@ -47,6 +47,10 @@ class SmartCPD(BaseEstimator):
     averaging : bool
         Return an average over the last part of the run instead of the last factors, which removes
         most of the noise of sampling.
+    overcomplete : float
+        A random start has this many times ``rank`` components, and those that prove superfluous
+        are merged after a few epochs: it saves most runs from ending with a component wasted. With
+        1 (and ``averaging=False``) the method is the paper's Algorithm 1 and nothing else.
     max_epochs : int
         An epoch samples as many entries as the tensor has (and makes at least 100 iterations).
     max_time : float, optional
@@ -117,6 +121,7 @@ class SmartCPD(BaseEstimator):
         n_fibers: int | None = None,
         inner_iterations: int = 1,
         averaging: bool = True,
+        overcomplete: float = 1.5,
         max_epochs: int = MAX_EPOCHS,
         max_time: float | None = None,
         tol: float = TOL,
@@ -139,6 +144,7 @@ class SmartCPD(BaseEstimator):
         self.n_fibers = n_fibers
         self.inner_iterations = inner_iterations
         self.averaging = averaging
+        self.overcomplete = overcomplete
         self.max_epochs = max_epochs
         self.max_time = max_time
         self.tol = tol

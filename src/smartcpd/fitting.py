@@ -47,6 +47,7 @@ def fit(
     n_fibers: int | None = None,
     inner_iterations: int = 1,
     averaging: bool = True,
+    overcomplete: float = 1.5,
     max_epochs: int = MAX_EPOCHS,
     max_time: float | None = None,
     tol: float = TOL,
@@ -62,6 +63,8 @@ def fit(
 ) -> Fit:
     """Fit a CP model; see `smartcpd.SmartCPD` for the parameters."""
     check_integer("n_init", n_init, at_least=1)
+    if not overcomplete >= 1:
+        raise InvalidParameterError(f"overcomplete must be at least 1; got {overcomplete!r}.")
     solve = solvers.get(solver)
     problem = Problem.build(X, rank, loss, mirror, constraint, step)
     settings = make_settings(
@@ -79,7 +82,7 @@ def fit(
     )
     with threads.limited_to(settings.n_threads):
         streams = np.random.default_rng(random_state).spawn(n_init)
-        starts = [make_start(problem, init, rng) for rng in streams]
+        starts = [make_start(problem, init, overcomplete, rng) for rng in streams]
 
         with Progress(progress if n_jobs == 1 else False, settings.stopping) as show:
 
@@ -146,7 +149,7 @@ def make_settings(
     for name, value in (("tol", tol), ("kkt_tol", kkt_tol)):
         if not value >= 0:
             raise InvalidParameterError(f"{name} must not be negative; got {value!r}.")
-    if np.dtype(dtype).name not in ("float32", "float64"):
+    if dtype not in ("float32", "float64", np.float32, np.float64):
         raise InvalidParameterError(f"dtype must be 'float32' or 'float64'; got {dtype!r}.")
     return Settings(
         stopping=Stopping(tol, kkt_tol, int(max_epochs), max_time),

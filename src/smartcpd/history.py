@@ -34,6 +34,11 @@ class Record(NamedTuple):
     penalty: float
     phase: str
 
+    @property
+    def objective(self) -> float:
+        """Loss plus penalties, what the fit minimises."""
+        return self.loss + self.penalty
+
 
 class History(list[Record]):
     """The rows of a fit, in order; ``history["loss"]`` is a column as an array."""
@@ -44,12 +49,6 @@ class History(list[Record]):
                 raise KeyError(f"No column {key!r}; columns: {', '.join(Record._fields)}.")
             return np.array([getattr(record, key) for record in self])
         return super().__getitem__(key)
-
-    @property
-    def objective(self) -> np.ndarray:
-        """Loss plus penalties, what the fit minimises."""
-        column: np.ndarray = self["loss"] + self["penalty"]
-        return column
 
 
 class Status(NamedTuple):

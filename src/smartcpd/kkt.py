@@ -4,28 +4,32 @@ from __future__ import annotations
 
 import numpy as np
 
+from smartcpd.model import CPModel
 from smartcpd.objective import Objective
 from smartcpd.problem import Problem
 from smartcpd.sample import CellSample
-from smartcpd.stack import offsets
+from smartcpd.stack import offsets, stack, unstack
 
 
 def relative_kkt_residual(problem: Problem, A: np.ndarray, n_threads: int = 1) -> float:
     """The largest relative change of a factor under a projected gradient step; 0 at a solution.
 
-    The step has the length at which a gradient as large as the cells' own, if they all agreed,
-    would change the factor by its own size. The residual therefore does not depend on the units of
-    the data or on how the scale is shared among the modes.
+    The step has about the length of a Newton step, from the mean curvature of the cells, and the
+    components are balanced among the modes first where the constraints allow it. The residual
+    therefore depends neither on the units of the data nor on how the scale is shared.
     """
+    if all(c.cone for c in problem.constraints):
+        model = CPModel(unstack(A, problem.shape)).normalize().distribute()
+        A = stack(model.factors)
     objective = Objective(problem.storage, problem.loss, n_threads)
     _, gradient = objective.gradient(A)
     starts = offsets(problem.shape)
-    unit = CellSample(problem).derivative_scale(A)
+    curvature = CellSample(problem).curvature(A)
     worst = 0.0
     for mode, constraint in enumerate(problem.constraints):
         rows = slice(starts[mode], starts[mode + 1])
         size = float(np.linalg.norm(A[rows])) or 1.0
-        length = size**2 / unit
+        length = size**2 / curvature
         moved = constraint.apply(
             A[rows] - length * gradient[rows], np.full_like(A[rows], 1.0 / length)
         )

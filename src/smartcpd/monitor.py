@@ -24,9 +24,10 @@ class Monitor:
         self._objective = objective
         self._problem = problem
         self.exact = problem.storage.n_cells <= ALL_CELLS
-        self._mode = problem.storage.pass_mode()
+        # By shape alone, and from a stream of its own: the same fit whatever the memory layout.
+        self._mode = int(np.argmax(problem.shape))
         n_fibers = -(-SAMPLED_CELLS // problem.shape[self._mode])
-        self._fibers = Uniform().draw(problem.shape, 1, n_fibers, rng).fibers[0]
+        self._fibers = Uniform().draw(problem.shape, 1, n_fibers, rng.spawn(1)[0]).fibers[0]
         self._sample = CellSample(problem)
 
     def loss(self, A: np.ndarray) -> float:

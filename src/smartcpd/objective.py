@@ -79,7 +79,7 @@ class Objective:
         """Sums over the cells of some fibers; whole groups first, then what is left over."""
         n_rows = self.storage.shape[mode]
         group_size = len(fibers) // N_GROUPS
-        parts = [fibers[: N_GROUPS * group_size].reshape(N_GROUPS, group_size, -1)]
+        parts = [fibers[: N_GROUPS * group_size].reshape(N_GROUPS, group_size, fibers.shape[1])]
         parts.append(fibers[N_GROUPS * group_size :][None])
         total, G = 0.0, np.zeros((n_rows, A.shape[1]))
         for part in parts:

@@ -181,7 +181,12 @@ def _check_phase(loss: Loss, chosen: tuple[Constraint, ...], phase: Phase) -> No
         if constraint.needs_quadratic and phi.name != "quadratic":
             raise IncompatibleError(
                 f"Constraint '{constraint}' of mode {mode} has a projection for the quadratic map "
-                f"only; got mirror '{phi}'. Use mirror='quadratic' or mirror='auto'."
+                f"only; got mirror '{phi}'. "
+                + (
+                    "Use step='adagrad'."
+                    if phase.step.needs_convex_part
+                    else "Use mirror='quadratic' or mirror='auto'."
+                )
             )
         if phase.step.needs_convex_part:
             _check_jensen(loss, constraint, phi, mode)

@@ -16,7 +16,7 @@ class CellSample:
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
-        self._mode = problem.storage.pass_mode()
+        self._mode = int(np.argmax(problem.shape))
         n_fibers = max(1, N_CELLS // problem.shape[self._mode])
         draws = Uniform().draw(problem.shape, 1, n_fibers, np.random.default_rng(0))
         self._fibers = draws.fibers[0]
@@ -24,10 +24,10 @@ class CellSample:
         storage = problem.storage
         storage.gather_block("float64")(storage.handle(), self._fibers, self._mode, 0, self._x)
 
-    def derivative_scale(self, A: np.ndarray) -> float:
-        """Root mean square of m l'(x, m): the size of a cell's own wish to scale the model."""
+    def curvature(self, A: np.ndarray) -> float:
+        """Mean of m² |l''(x, m)|: how much the loss minds a relative change of the model."""
         m = self._model(A)
-        return float(np.sqrt(np.mean((m * self._derivative(m)) ** 2))) or 1.0
+        return float(np.mean(np.abs(self._slope(m)) * m * m)) or 1.0
 
     def resolution(self, A: np.ndarray) -> float:
         """How far noise alone moves the minimal mean loss: dispersion * parameters / cells.
@@ -36,10 +36,8 @@ class CellSample:
         binary data that fits its model, sigma² for Gaussian data, 0 for data without noise.
         """
         m = self._model(A)
-        h = 1e-4 * np.abs(m) + 1e-9
-        slope = (self._derivative(m + h) - self._derivative(m - h)) / (2 * h)
         variance = np.mean((m * self._derivative(m)) ** 2)
-        dispersion = variance / max(float(np.mean(slope * m * m)), 1e-300)
+        dispersion = variance / max(float(np.mean(self._slope(m) * m * m)), 1e-300)
         n_modes = len(self._problem.shape)
         freedom = self._problem.rank * (sum(self._problem.shape) - n_modes + 1)
         return float(dispersion) * freedom / self._problem.storage.n_cells
@@ -51,6 +49,10 @@ class CellSample:
             if k != self._mode:
                 H *= A[starts[k] + self._fibers[:, k]]
         return A[starts[self._mode] : starts[self._mode + 1]] @ H.T
+
+    def _slope(self, m: np.ndarray) -> np.ndarray:
+        h = 1e-4 * np.abs(m) + 1e-9
+        return (self._derivative(m + h) - self._derivative(m - h)) / (2 * h)
 
     def _derivative(self, m: np.ndarray) -> np.ndarray:
         loss = self._problem.loss

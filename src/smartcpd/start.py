@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,29 +14,35 @@ from smartcpd.model import CPModel
 from smartcpd.problem import Problem
 
 
-def make_start(problem: Problem, init: Any, rng: np.random.Generator) -> list[np.ndarray]:
+def make_start(
+    problem: Problem, init: Any, overcomplete: float, rng: np.random.Generator
+) -> list[np.ndarray]:
     """Factors inside their constraints: random ones, or a copy of the user's."""
-    factors = (
-        random_factors(problem, rng) if isinstance(init, str) else given_factors(problem, init)
-    )
-    if isinstance(init, str) and init != "random":
-        raise InvalidParameterError(
-            f"init must be 'random', a CPModel or a list of factors; got {init!r}."
-        )
+    if isinstance(init, str):
+        if init != "random":
+            raise InvalidParameterError(
+                f"init must be 'random', a CPModel or a list of factors; got {init!r}."
+            )
+        # Superfluous components need a mode that can shrink them.
+        can_shrink = not all(c.bounded for c in problem.constraints)
+        width = math.ceil(overcomplete * problem.rank) if can_shrink else problem.rank
+        factors = random_factors(problem, width, rng)
+    else:
+        factors = given_factors(problem, init)
     maps = problem.phases[0].mirrors
     return [
         c.apply(A, mirror=phi) for A, c, phi in zip(factors, problem.constraints, maps, strict=True)
     ]
 
 
-def random_factors(problem: Problem, rng: np.random.Generator) -> list[np.ndarray]:
-    """Random factors whose model has the level of the data.
+def random_factors(problem: Problem, width: int, rng: np.random.Generator) -> list[np.ndarray]:
+    """Random factors of ``width`` components whose model has the level of the data.
 
     Nonnegative ones are uniform, with the mean of the model equal to the mean of the data (through
     the loss's link); signed ones are normal, with its mean square.
     """
     factors = [
-        rng.standard_normal((size, problem.rank)) if c.signed else rng.random((size, problem.rank))
+        rng.standard_normal((size, width)) if c.signed else rng.random((size, width))
         for size, c in zip(problem.shape, problem.constraints, strict=True)
     ]
     level = problem.loss.link(problem.storage.mean())

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from smartcpd.history import History, Status
+from smartcpd.history import History, Record, Status
 
 MIN_EPOCHS = 8
 ROUNDING = 1e-12
@@ -27,16 +27,26 @@ class Stopping:
     max_epochs: int
     max_time: float | None
 
-    def status(self, history: History, resolution: Callable[[], float]) -> Status | None:
-        """A status if the fit should end here."""
-        last = history[-1]
-        if self.tol > 0 and last.epoch >= MIN_EPOCHS:
-            change = change_since(history, last.epoch // 2)
+    def status(
+        self, history: History, restarted: int, resolution: Callable[[], float]
+    ) -> Status | None:
+        """A status if the fit should end here.
+
+        ``restarted`` is the row from which on the objective can be compared; ``resolution``
+        estimates the uncertainty of the loss at the best model so far.
+        """
+        rows = history[restarted:]
+        last = rows[-1]
+        n_epochs = last.epoch - rows[0].epoch
+        if self.tol > 0 and n_epochs >= MIN_EPOCHS:
+            middle = last.epoch - n_epochs // 2
+            change = change_since(rows, middle)
             noise = max(resolution(), ROUNDING * abs(last.loss))
-            if change < self.tol * noise:
+            regret = last.objective - min(r.objective for r in rows)
+            if max(change, regret) < self.tol * noise:
                 return Status(
                     True,
-                    f"Converged: epochs {last.epoch // 2} to {last.epoch} changed the loss by "
+                    f"Converged: epochs {middle} to {last.epoch} changed the loss by "
                     f"{change:.1e}, less than tol={self.tol:g} of its uncertainty {noise:.1e}.",
                 )
         if last.epoch >= self.max_epochs:
@@ -68,8 +78,7 @@ class Stopping:
         )
 
 
-def change_since(history: History, epoch: int) -> float:
+def change_since(rows: Sequence[Record], epoch: int) -> float:
     """By how much the objective changed since an epoch."""
-    then = next(r for r in reversed(history) if r.epoch <= epoch)
-    now = history[-1]
-    return abs((then.loss + then.penalty) - (now.loss + now.penalty))
+    then = next(r for r in reversed(rows) if r.epoch <= epoch)
+    return abs(then.objective - rows[-1].objective)

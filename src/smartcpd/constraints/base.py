@@ -30,6 +30,10 @@ class Constraint(Piece):
 
     columnwise: ClassVar[bool] = False
     """Whether the entries of a column are coupled; if not, any set of rows can be projected."""
+    bounded: ClassVar[bool] = False
+    """Whether columns have a size they cannot exceed."""
+    cone: ClassVar[bool] = False
+    """Whether a positive multiple of an allowed column is allowed, at no cost."""
     needs_quadratic: ClassVar[bool] = False
     """Whether only the quadratic map has a projection in closed form."""
 

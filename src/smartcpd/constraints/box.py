@@ -16,6 +16,7 @@ class Box(Constraint):
     hi: float = np.inf
 
     name = "box"
+    bounded = True
 
     def __post_init__(self):
         if not self.lo < self.hi:

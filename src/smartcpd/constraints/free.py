@@ -10,6 +10,7 @@ class Free(Constraint):
     """Any real entry."""
 
     name = "free"
+    cone = True
 
     @property
     def signed(self):

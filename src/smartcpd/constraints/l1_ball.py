@@ -16,6 +16,7 @@ class L1Ball(EitherSign):
     radius: float = 1.0
 
     name = "l1-ball"
+    bounded = True
     columnwise = True
 
     def __post_init__(self):

@@ -18,6 +18,7 @@ class L2Ball(EitherSign):
     radius: float = 1.0
 
     name = "l2-ball"
+    bounded = True
     columnwise = True
 
     def __post_init__(self):

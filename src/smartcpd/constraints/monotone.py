@@ -16,6 +16,7 @@ class Monotone(EitherSign):
     decreasing: bool = False
 
     name = "monotone"
+    cone = True
     columnwise = True
 
     def __post_init__(self):

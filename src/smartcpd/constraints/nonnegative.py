@@ -10,6 +10,7 @@ class Nonnegative(Constraint):
     """a >= 0; a little above 0 for mirror maps whose steps could not leave 0 again."""
 
     name = "nonnegative"
+    cone = True
 
     def params(self, mirror):
         return mirror.floor, 0.0

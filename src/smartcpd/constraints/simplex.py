@@ -13,6 +13,7 @@ class Simplex(Constraint):
     """a >= 0 and every column sums to 1; a little above 0 where the mirror map asks for it."""
 
     name = "simplex"
+    bounded = True
     columnwise = True
 
     def params(self, mirror):

@@ -14,6 +14,7 @@ class Unimodal(EitherSign):
     """Every column rises to a peak and falls from there. Of equally good peaks, the first."""
 
     name = "unimodal"
+    cone = True
     columnwise = True
 
     @staticmethod

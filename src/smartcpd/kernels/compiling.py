@@ -103,7 +103,8 @@ def in_precision(function: Callable[..., Any], dtype: Any) -> Callable[..., Any]
     code = code.replace(co_consts=tuple(cast(c) for c in code.co_consts))
     names = {name: cast(value) for name, value in function.__globals__.items()}
     cells = tuple(pytypes.CellType(cast(c.cell_contents)) for c in function.__closure__ or ())
-    return pytypes.FunctionType(code, names, function.__name__, function.__defaults__, cells)
+    defaults = tuple(cast(value) for value in function.__defaults__ or ())
+    return pytypes.FunctionType(code, names, function.__name__, defaults, cells)
 
 
 def inline(function: Callable[..., Any], dtype: Any = np.float64) -> Any:

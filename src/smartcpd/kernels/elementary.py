@@ -21,12 +21,13 @@ from smartcpd.kernels.compiling import in_precision
 LOG2E = 1.4426950408889634
 LN2_HIGH = 0.693145751953125
 LN2_LOW = 1.42860682030941723212e-6
-SQRT_HALF = 0.7071067811865476
+INF = math.inf
+NAN = math.nan
 _STRICT: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}}
 
 
 def exp(x: float) -> float:
-    """e to the power x; 0 below the smallest normal number's logarithm, inf above the largest's."""
+    """e to the power x; compiled, 0 below -708 and inf above 709 (-87 and 88 in float32)."""
     try:
         return math.exp(x)
     except OverflowError:
@@ -34,7 +35,7 @@ def exp(x: float) -> float:
 
 
 def log(x: float) -> float:
-    """Natural logarithm; -inf at 0, NaN below."""
+    """Natural logarithm; -inf at 0, NaN below. Compiled, for normal numbers only."""
     if x > 0:
         return math.log(x)
     return -math.inf if x == 0 else math.nan
@@ -88,7 +89,7 @@ def _exp64(x):
     p = p * r + 0.5
     e = (p * r * r + r + 1.0) * _power_of_two(k)
     e = 0.0 if x < -708.0 else e
-    e = np.inf if x > 709.0 else e
+    e = INF if x > 709.0 else e
     return e if x == x else x
 
 
@@ -103,13 +104,14 @@ def _exp32(x):
     p = p * r + 5.0000001201e-1
     e = (p * r * r + r + 1.0) * _power_of_two(k)
     e = 0.0 if x < -87.0 else e
-    e = np.inf if x > 88.0 else e
+    e = INF if x > 88.0 else e
     return e if x == x else x
 
 
 def _log64(x):
     k = _exponent(x)
-    m = x * _power_of_two(-k)
+    # Halved on the way: 2**-k itself would underflow for the largest numbers.
+    m = 0.5 * (x * _power_of_two(1.0 - k))
     high = m > 1.4142135623730951
     m = 0.5 * m if high else m
     k = k + 1.0 if high else k
@@ -124,14 +126,15 @@ def _log64(x):
     p = p * z + 6.666666666666735130e-01
     h = 0.5 * f * f
     y = k * LN2_HIGH - ((h - (s * (h + p * z) + k * LN2_LOW)) - f)
-    y = y if x > 0.0 else np.nan
-    y = -np.inf if x == 0.0 else y
-    return y if x < np.inf else x
+    y = y if x > 0.0 else NAN
+    y = -INF if x == 0.0 else y
+    return y if x < INF else x
 
 
 def _log32(x):
     k = _exponent(x)
-    m = x * _power_of_two(-k)
+    # Halved on the way: 2**-k itself would underflow for the largest numbers.
+    m = 0.5 * (x * _power_of_two(1.0 - k))
     high = m > 1.4142135623730951
     m = 0.5 * m if high else m
     k = k + 1.0 if high else k
@@ -143,9 +146,9 @@ def _log32(x):
     p = p * z + 0.66666662693
     h = 0.5 * f * f
     y = k * 0.693359375 - ((h - (s * (h + p * z) - k * 2.12194440e-4)) - f)
-    y = y if x > 0.0 else np.nan
-    y = -np.inf if x == 0.0 else y
-    return y if x < np.inf else x
+    y = y if x > 0.0 else NAN
+    y = -INF if x == 0.0 else y
+    return y if x < INF else x
 
 
 def _compiled_pair(wide: Any, narrow: Any) -> Any:

@@ -27,7 +27,7 @@ class Tiling(NamedTuple):
 
 def tiling(n_rows: int, n_fibers: int, rank: int) -> Tiling:
     """Tiles that keep a block of cells in the cache, and enough of them to share when it pays."""
-    worth_threads = n_rows * n_fibers * rank >= 500_000
+    worth_threads = n_rows * n_fibers * rank >= 1_000_000
     cached = max(32, min(128, 32_768 // max(n_fibers, 1)))
     rows = min(cached, max(32, -(-n_rows // 8))) if worth_threads else cached
     return Tiling(rows, worth_threads)

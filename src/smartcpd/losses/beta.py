@@ -37,10 +37,10 @@ class Beta(Loss):
     @property
     def jensen_mirror(self):
         if self.beta < 1:
-            return f"power({self.beta - 1!r})"
+            return f"power({float(self.beta) - 1!r})"
         if self.beta == 1:
             return "burg"
-        return "quadratic" if self.beta <= 2 else f"power({self.beta!r})"
+        return "quadratic" if self.beta <= 2 else f"power({float(self.beta)!r})"
 
     @staticmethod
     def value(x, m, p):

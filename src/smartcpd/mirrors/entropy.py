@@ -7,7 +7,8 @@ import numpy as np
 from smartcpd.kernels.elementary import exp, log
 from smartcpd.mirrors.base import TINY, Mirror
 
-LOG_MAX_GROWTH = 4.605170185988092
+LOG_MAX_GROWTH = 23.0
+"""Larger than other maps allow: a gain common to a column must survive until a simplex undoes it."""
 EXP_RANGE = 80.0
 
 

@@ -40,6 +40,6 @@ class Power(Mirror):
     def move(a, v, p):
         # In units of a^(c-1) the dual of a is 1, and it must stay positive.
         c = p[0]
-        ratio = 1.0 - v / (c * exp((c - 1.0) * log(max(a, TINY))))
+        ratio = 1.0 - v / (c * max(exp((c - 1.0) * log(max(a, TINY))), TINY))
         factor = exp(log(max(ratio, TINY)) / (c - 1.0))
         return a * min(factor, MAX_GROWTH)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,18 +15,21 @@ from smartcpd.kkt import relative_kkt_residual
 from smartcpd.model import CPModel
 from smartcpd.monitor import Monitor
 from smartcpd.objective import Objective
-from smartcpd.problem import Phase, Problem
+from smartcpd.problem import Problem
 from smartcpd.sampling import Uniform
 from smartcpd.solvers.base import Observer, Report, Result, Settings
+from smartcpd.solvers.merging import merged
 from smartcpd.solvers.sweeper import Sweeper
 from smartcpd.stack import stack, unstack
 from smartcpd.stopping import change_since
 
 MIN_ITERATIONS = 100
 """An epoch has at least this many iterations, or a tiny tensor would spend its time on checks."""
+WIDE_EPOCHS = 16
+"""How long a start with more components than the rank runs before they are merged."""
 LEG_ENTRIES = 20_000_000
 """Compiled code returns after about this many entries, so that Ctrl-C and time limits work."""
-AVERAGING_POWER = 8.0
+AVERAGING_POWER = 3.0
 """The larger, the shorter the tail that is averaged: about the last 1/(1 + power) of the run."""
 
 
@@ -44,60 +48,88 @@ class Run:
         self.settings = settings
         self.rng = rng
         self.observe = observe
-        self.A = stack(start, settings.dtype)
-        self.average = self.A.astype(np.float64)
-        self.best = self.average.copy()
-        self.best_objective = math.inf
         self.monitor = Monitor(
             Objective(problem.storage, problem.loss, settings.n_threads), problem, rng
         )
         self.history = History()
         self.entries = 0
         self.epoch = 0
+        self._begin_with(stack(start))
 
     def solve(self) -> Result:
-        sweepers = (self._sweeper(phase) for phase in self.problem.phases)
-        sweeper = next(sweepers)
+        sweepers = [Sweeper(self.problem, p, self.settings) for p in self.problem.phases]
+        self.monitor.loss(self.average)
+        # Everything is compiled now, so the clock can start.
         self.began = time.perf_counter()
         try:
-            status = self._record(sweeper.phase)
-            for phase in self.problem.phases:
-                if phase is not sweeper.phase:
-                    sweeper = next(sweepers)
+            status = self._record(self.problem.phases[0].step.name)
+            status = status or self._narrow()
+            for sweeper in sweepers:
                 status = status or self._run_phase(sweeper)
         except KeyboardInterrupt:
             status = Status(
                 False, f"Interrupted at epoch {self.epoch}; this is the best model until then."
             )
         assert status is not None
-        return Result(unstack(self.best, self.problem.shape), self.history, status)
+        best = (
+            self.best
+            if self.best.shape[1] == self.problem.rank
+            else merged(self.best, self.problem)
+        )
+        return Result(unstack(best, self.problem.shape), self.history, status)
 
-    def _sweeper(self, phase: Phase) -> Sweeper:
-        return Sweeper(self.problem, phase, self.settings, self.A, self.rng)
+    def _begin_with(self, A: np.ndarray) -> None:
+        self.A = A.astype(self.settings.dtype)
+        self.average = A.copy()
+        self.best = A.copy()
+        self.best_objective = math.inf
+        self.snapshots = 0
+        self.restarted = len(self.history)
+
+    def _narrow(self) -> Status | None:
+        """If the start has more components than the rank, run it for a while and merge them."""
+        width = self.A.shape[1]
+        if width == self.problem.rank:
+            return None
+        wide = replace(self.problem, rank=width)
+        sweeper = Sweeper(wide, self.problem.phases[0], self.settings)
+        sweeper.start(self.A, self.rng)
+        status = None
+        while status is None and self.epoch < WIDE_EPOCHS:
+            self._run_epoch(sweeper)
+            status = self._record(f"{sweeper.phase.step.name}, {width} components")
+        self._begin_with(merged(self.average, self.problem))
+        self._record(f"{sweeper.phase.step.name}, merged")
+        return status
 
     def _run_phase(self, sweeper: Sweeper) -> Status | None:
         """Epochs of one phase; None when the next phase should take over."""
-        snapshots = 0
+        sweeper.start(self.A, self.rng)
+        self.snapshots = 0
+        self.restarted = len(self.history) - 1
         scale = abs(self.history[0].loss)
         while True:
-            for n_iterations in self._legs():
-                draws = Uniform().draw(
-                    self.problem.shape, n_iterations, self.settings.n_fibers, self.rng
-                )
-                sweeper.run(draws, self.A)
-                sizes = np.array(self.problem.shape)[draws.modes]
-                self.entries += int(sizes.sum()) * self.settings.n_fibers
-                snapshots += 1
-                self._update_average(snapshots)
-                if self._out_of_time():
-                    break
-            self.epoch += 1
-            status = self._record(sweeper.phase)
+            self._run_epoch(sweeper)
+            status = self._record(sweeper.phase.step.name)
             if status is not None:
                 return status
             until = sweeper.phase.until
             if until is not None and change_since(self.history, self.epoch - 1) < until * scale:
                 return None
+
+    def _run_epoch(self, sweeper: Sweeper) -> None:
+        for n_iterations in self._legs():
+            draws = Uniform().draw(
+                self.problem.shape, n_iterations, self.settings.n_fibers, self.rng
+            )
+            sweeper.run(draws, self.A)
+            sizes = np.array(self.problem.shape)[draws.modes]
+            self.entries += int(sizes.sum()) * self.settings.n_fibers
+            self.snapshots += 1
+            self._update_average()
+            if self._out_of_time():
+                break
+        self.epoch += 1
 
     def _legs(self) -> Iterator[int]:
         """The iterations of an epoch, in stretches short enough to interrupt."""
@@ -108,10 +140,10 @@ class Run:
             yield min(left, most)
             left -= most
 
-    def _update_average(self, snapshots: int) -> None:
+    def _update_average(self) -> None:
         """Average the tail of the run: recent factors count more, as a power of their age."""
         if self.settings.averaging:
-            share = (AVERAGING_POWER + 1) / (snapshots + AVERAGING_POWER)
+            share = (AVERAGING_POWER + 1) / (self.snapshots + AVERAGING_POWER)
             self.average += share * (self.A - self.average)
         else:
             self.average[:] = self.A
@@ -120,14 +152,14 @@ class Run:
         limit = self.settings.stopping.max_time
         return limit is not None and time.perf_counter() - self.began >= limit
 
-    def _record(self, phase: Phase) -> Status | None:
+    def _record(self, phase: str) -> Status | None:
         """Evaluate, remember the best, tell the observer, and see whether to stop."""
         loss = self.monitor.loss(self.average)
         penalty = self.monitor.penalty(self.average)
         if not math.isfinite(loss + penalty):
-            return self._diverged(phase)
+            return self._diverged()
         elapsed = time.perf_counter() - self.began
-        record = Record(elapsed, self.epoch, self.entries, loss, penalty, phase.step.name)
+        record = Record(elapsed, self.epoch, self.entries, loss, penalty, phase)
         self.history.append(record)
         if loss + penalty < self.best_objective:
             self.best_objective = loss + penalty
@@ -140,10 +172,12 @@ class Run:
             status = stopping.kkt_status(residual, self.epoch)
             if status is not None:
                 return status
-        return stopping.status(self.history, lambda: self.monitor.resolution(self.average))
+        return stopping.status(
+            self.history, self.restarted, lambda: self.monitor.resolution(self.best)
+        )
 
-    def _diverged(self, phase: Phase) -> Status:
-        advice = f"Shorten the steps ('{phase.step}'), or use step='adagrad' and mirror='auto'."
+    def _diverged(self) -> Status:
+        advice = "Shorten the steps, or use step='adagrad' and mirror='auto'."
         if math.isinf(self.best_objective):
             raise DivergedError(
                 f"The loss '{self.problem.loss}' is not finite at the start. {advice}"
@@ -155,8 +189,7 @@ class Run:
         )
 
     def _model(self) -> CPModel:
-        factors = unstack(self.average, self.problem.shape)
-        return CPModel(factors, np.ones(self.problem.rank), self.problem.loss)
+        return CPModel(unstack(self.average, self.problem.shape), loss_function=self.problem.loss)
 
 
 def smd(

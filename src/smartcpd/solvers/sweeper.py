@@ -21,27 +21,26 @@ N_PROBES = 4
 class Sweeper:
     """Runs iterations of Algorithm 1 on stacked factors, in place.
 
-    Holds the only state that a phase has besides the factors: the step rule's, and how often each
-    mode was updated.
+    Making one compiles what it needs; ``start`` fits the step rule to the factors at hand. Besides
+    the factors, the step rule's state and the number of updates of each mode are all the state
+    that a phase has.
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        phase: Phase,
-        settings: Settings,
-        A: np.ndarray,
-        rng: np.random.Generator,
-    ) -> None:
+    def __init__(self, problem: Problem, phase: Phase, settings: Settings) -> None:
         self.problem = problem
         self.phase = phase
         self.settings = settings
-        self.state = np.zeros_like(A)
-        self.updates = np.zeros(len(problem.shape), dtype=A.dtype)
-        self._step_p = np.array(
-            [phase.step.params(probe) for probe in self._probes(A, rng)], dtype=A.dtype
-        )
+        n_rows, n_modes = sum(problem.shape), len(problem.shape)
+        self.state = np.zeros((n_rows, problem.rank), dtype=settings.dtype)
+        self.updates = np.zeros(n_modes, dtype=settings.dtype)
+        self._step_p = np.zeros((n_modes, 2), dtype=settings.dtype)
         self._bind()
+
+    def start(self, A: np.ndarray, rng: np.random.Generator) -> None:
+        """Forget the past and choose the step rule's parameters for the factors A."""
+        self.state[:] = 0
+        self.updates[:] = 0
+        self._step_p[:] = [self.phase.step.params(probe) for probe in self._probes(A, rng)]
 
     def run(self, draws: Draws, A: np.ndarray) -> None:
         """One iteration for each draw."""

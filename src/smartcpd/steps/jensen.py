@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 from smartcpd.steps.base import Step
 
+FLOOR = 1e-9
+
 
 @dataclass(frozen=True)
 class Jensen(Step):
@@ -18,4 +20,6 @@ class Jensen(Step):
 
     @staticmethod
     def gamma(g, c, d, s, k, p):
-        return c / d, s
+        # phi'(a) is 0 at a = 0 for the quadratic map, where an entry could never grow again.
+        away_from_zero = max(d, FLOOR) if d >= 0.0 else min(d, -FLOOR)
+        return c / away_from_zero, s

@@ -34,7 +34,15 @@ class Dense:
                 f"X is sparse ({type(X).__name__}), and this would need a dense array of "
                 f"{8 * math.prod(X.shape):,} bytes. Pass X.toarray() if that is what you want."
             )
-        array = np.asarray(X)
+        if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
+            raise InvalidDataError(
+                f"X is a masked array with {int(np.ma.count_masked(X))} masked cells, and every "
+                "cell is taken as observed. Fill them first: X.filled(value)."
+            )
+        try:
+            array = np.asarray(X)
+        except ValueError as error:
+            raise InvalidDataError(f"X is not an array: {error}.") from None
         if array.dtype == object:
             try:
                 array = array.astype(np.float64)
