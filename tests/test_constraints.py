@@ -30,7 +30,7 @@ either_sign = pytest.mark.parametrize("nonnegative", [False, True])
 
 MEMBERSHIP = {
     "nonnegative": lambda c, A: A >= 0,
-    "box": lambda c, A: (A >= c.lo) & (A <= c.hi),
+    "box": lambda c, A: (c.lo <= A) & (c.hi >= A),
     "simplex": lambda c, A: (A >= 0) & np.isclose(A.sum(axis=0), 1, rtol=0, atol=1e-12),
     "l1-ball": lambda c, A: np.abs(A).sum(axis=0) <= c.radius * (1 + 1e-12),
     "l2-ball": lambda c, A: np.linalg.norm(A, axis=0) <= c.radius * (1 + 1e-12),
@@ -306,7 +306,8 @@ def test_sparsity_is_the_minimiser_on_a_fine_grid(nonnegative):
     values = 0.5 * Gamma.reshape(-1, 1) * (grid - Z.reshape(-1, 1)) ** 2 + 0.8 * np.abs(grid)
     A = c.apply(Z, Gamma)
     np.testing.assert_allclose(A.ravel(), grid[values.argmin(axis=1)], atol=1e-4)
-    assert (A == 0).any() and (A != 0).any()
+    assert (A == 0).any()
+    assert (A != 0).any()
 
 
 def smooth_reference(z, gamma, weight, nonnegative):

@@ -46,9 +46,9 @@ class TestEvery:
 
     @pytest.mark.parametrize("make", ALL)
     def test_the_global_random_state_is_left_alone(self, make):
-        before = np.random.get_state()[1].tobytes()
+        before = np.random.get_state()[1].tobytes()  # noqa: NPY002
         make((5, 6, 7), 2)
-        assert np.random.get_state()[1].tobytes() == before
+        assert np.random.get_state()[1].tobytes() == before  # noqa: NPY002
 
     @pytest.mark.parametrize("make", ALL)
     @pytest.mark.parametrize(

@@ -7,9 +7,6 @@ from smartcpd.fitting import fit
 from smartcpd.model import CPModel
 
 SHAPE = (20, 17, 5)
-OTHER_DRAWS = pytest.mark.xfail(
-    strict=True, reason="the monitor draws more or fewer fibers from the fit's own generator"
-)
 
 
 def strided(X):
@@ -100,13 +97,7 @@ def test_a_fit_changes_nothing(layout, cells):
     assert X.tobytes() == before
 
 
-@pytest.mark.parametrize(
-    "layout",
-    [
-        pytest.param(name, marks=OTHER_DRAWS if name in ("Fortran", "transposed") else ())
-        for name in LAYOUTS
-    ],
-)
+@pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_fit_does_not_depend_on_the_layout(layout, cells):
     X = LAYOUTS[layout](cells.astype("float64"))
     contiguous = np.array(X, order="C", dtype=float)

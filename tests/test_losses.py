@@ -155,7 +155,6 @@ class TestEvery:
         assert math.isfinite(loss.derivative(1.0, 0.0, p))
 
 
-@pytest.mark.xfail(strict=True, reason="exp and log of a float32 are float64 once compiled")
 def test_single_precision_is_not_widened():
     real = types.float32
     widened = []
@@ -181,7 +180,6 @@ def test_beta_includes_other_losses(beta, name, x, m, other):
     )
 
 
-@pytest.mark.xfail(strict=True, reason="its mirror map is asked for by the repr of beta")
 def test_beta_may_be_a_numpy_number():
     loss = losses.Beta(np.float64(0.5))
     assert fit(np.ones((4, 3, 2)), 1, loss, max_epochs=1, random_state=0).loss < np.inf

@@ -115,7 +115,6 @@ def test_following_the_advice_leads_out_of_a_clash(loss):
         assert reached, (start, clash(start))
 
 
-@pytest.mark.xfail(strict=True, reason="Jensen steps against a quadratic-only constraint")
 def test_no_advice_is_what_was_done_already():
     for combination in itertools.product(LOSSES, *CHOICES):
         message = clash(combination)

@@ -95,7 +95,6 @@ def test_the_multiplicative_update_keeps_the_total_of_counts(order):
     assert M.sum() == pytest.approx(X.sum(), rel=1e-7)
 
 
-@pytest.mark.xfail(strict=True, reason="the entropy map caps growth before the projection")
 def test_a_long_step_on_the_simplex_is_still_the_exponentiated_gradient():
     # What all entries of a column gain in common must not matter, however much it is.
     X, factors = example(losses.get("poisson"))

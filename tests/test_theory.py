@@ -125,7 +125,6 @@ def test_both_measures_vanish_at_a_solution_only(loss, constraint, low, high):
     assert measures["kkt"](other) > 0.02
 
 
-@pytest.mark.xfail(strict=True, reason="the residual is relative to cells' own, which vanish too")
 @pytest.mark.parametrize("loss", ["gaussian", "poisson"])
 def test_the_residual_falls_towards_a_perfect_fit(loss):
     truth = random_model(loss)
@@ -175,7 +174,6 @@ class TestUnits:
         expected = kkt_residual(model, X, constraint)
         assert kkt_residual(moved, X, constraint) == pytest.approx(expected, rel=1e-9)
 
-    @pytest.mark.xfail(strict=True, reason="one step length for all columns of a factor")
     @pytest.mark.parametrize("constraint", ["free", "nonnegative"])
     def test_of_each_component(self, constraint):
         X, model = example("gaussian"), random_model("gaussian")

@@ -138,7 +138,6 @@ class TestArrays:
         with pytest.raises(ValueError, match="inhomogeneous"):
             fit([[1.0, 2.0], [3.0]], 1)
 
-    @pytest.mark.xfail(strict=True, reason="np.asarray drops the mask")
     def test_a_mask_is_not_silently_ignored(self):
         X = np.ma.masked_greater(spoilt(1000.0), 100.0)
         assert "mask" in refusal(X)

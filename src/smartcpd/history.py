@@ -50,6 +50,11 @@ class History(list[Record]):
             return np.array([getattr(record, key) for record in self])
         return super().__getitem__(key)
 
+    @property
+    def objective(self) -> np.ndarray:
+        """Loss plus penalties, row by row."""
+        return np.array([record.objective for record in self])
+
 
 class Status(NamedTuple):
     """Why a fit stopped: whether it met its own criterion, and a sentence for people."""

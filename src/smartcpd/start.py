@@ -63,11 +63,14 @@ def random_factors(problem: Problem, width: int, rng: np.random.Generator) -> li
 def given_factors(problem: Problem, init: Any) -> list[np.ndarray]:
     """A copy of the user's start, checked."""
     factors: Sequence[Any] = init.distribute().factors if isinstance(init, CPModel) else init
-    expected = [(size, problem.rank) for size in problem.shape]
     shapes = [np.shape(A) for A in factors]
-    if shapes != expected:
+    rows_fit = [s[0] if len(s) == 2 else -1 for s in shapes] == list(problem.shape)
+    width = shapes[0][-1] if shapes and shapes[0] else 0
+    if not rows_fit or width < problem.rank or any(s[1] != width for s in shapes):
+        expected = [(size, problem.rank) for size in problem.shape]
         raise InvalidParameterError(
-            f"init has factors of shapes {shapes}; this problem needs {expected}."
+            f"init has factors of shapes {shapes}; this problem needs {expected}, or more columns "
+            "to be merged."
         )
     copies = [np.array(A, dtype=np.float64) for A in factors]
     for mode, A in enumerate(copies):

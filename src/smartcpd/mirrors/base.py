@@ -32,6 +32,9 @@ class Mirror(Piece):
     signed: ClassVar[bool] = False
     """Whether phi is defined for negative entries."""
 
+    max_growth: ClassVar[float] = MAX_GROWTH
+    """The most one step may multiply an entry by."""
+
     @property
     def params(self) -> tuple[float, float]:
         """What the formulas receive as p."""

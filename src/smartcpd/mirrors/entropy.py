@@ -8,7 +8,7 @@ from smartcpd.kernels.elementary import exp, log
 from smartcpd.mirrors.base import TINY, Mirror
 
 LOG_MAX_GROWTH = 23.0
-"""Larger than other maps allow: a gain common to a column must survive until a simplex undoes it."""
+"""More than other maps allow: a gain common to a column must survive until a simplex undoes it."""
 EXP_RANGE = 80.0
 
 
@@ -17,6 +17,7 @@ class Entropy(Mirror):
     """phi(a) = a log a, derivative 1 + log a. Exponentiated gradient, for nonnegative factors."""
 
     name = "entropy"
+    max_growth = float(np.exp(LOG_MAX_GROWTH))
 
     @staticmethod
     def potential(a, p):

@@ -26,7 +26,7 @@ from smartcpd.stopping import change_since
 MIN_ITERATIONS = 100
 """An epoch has at least this many iterations, or a tiny tensor would spend its time on checks."""
 WIDE_EPOCHS = 16
-"""How long a start with more components than the rank runs before they are merged."""
+"""How long a start with more components than the rank runs before they are merged, at most."""
 LEG_ENTRIES = 20_000_000
 """Compiled code returns after about this many entries, so that Ctrl-C and time limits work."""
 AVERAGING_POWER = 3.0
@@ -94,19 +94,20 @@ class Run:
         wide = replace(self.problem, rank=width)
         sweeper = Sweeper(wide, self.problem.phases[0], self.settings)
         sweeper.start(self.A, self.rng)
+        n_epochs = min(WIDE_EPOCHS, self.settings.stopping.max_epochs // 4)
         status = None
-        while status is None and self.epoch < WIDE_EPOCHS:
+        while status is None and self.epoch < n_epochs:
             self._run_epoch(sweeper)
             status = self._record(f"{sweeper.phase.step.name}, {width} components")
-        self._begin_with(merged(self.average, self.problem))
-        self._record(f"{sweeper.phase.step.name}, merged")
+        self._begin_with(merged(self.best, self.problem))
+        self.best_objective = self.monitor.loss(self.best) + self.monitor.penalty(self.best)
         return status
 
     def _run_phase(self, sweeper: Sweeper) -> Status | None:
         """Epochs of one phase; None when the next phase should take over."""
         sweeper.start(self.A, self.rng)
         self.snapshots = 0
-        self.restarted = len(self.history) - 1
+        self.restarted = len(self.history)
         scale = abs(self.history[0].loss)
         while True:
             self._run_epoch(sweeper)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from smartcpd.steps.base import Step
 
 FLOOR = 1e-9
+LARGE = 1e4
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,8 @@ class Jensen(Step):
 
     @staticmethod
     def gamma(g, c, d, s, k, p):
-        # phi'(a) is 0 at a = 0 for the quadratic map, where an entry could never grow again.
-        away_from_zero = max(d, FLOOR) if d >= 0.0 else min(d, -FLOOR)
-        return c / away_from_zero, s
+        # Where the model or the entry is 0, so is the bound's curvature; no entry may then grow by
+        # more than a large factor, nor be unable to grow again.
+        size = max(abs(d), FLOOR)
+        curvature = c / size if d >= 0.0 else -c / size
+        return max(curvature, -g / (LARGE * size)), s
