@@ -362,3 +362,24 @@ def test_batches_of_any_size_improve_the_model(change):
 def test_a_rank_above_the_sizes_works():
     result = fit(TINY, 12, "poisson", **QUICK)
     assert result.loss < result.history[0].loss
+
+
+class TestStructure:
+    """What a constraint promises holds for the factors that are returned, averaged or not."""
+
+    @pytest.mark.parametrize("averaging", [True, False])
+    def test_one_peak(self, averaging):
+        X = np.random.default_rng(0).poisson(1.0, (20, 6, 5))
+        choices = {"constraint": {0: "unimodal"}, "averaging": averaging, "random_state": 0}
+        A = fit(X, 3, "poisson", max_epochs=20, **choices).model.factors[0]
+        for column in A.T:
+            peak = int(column.argmax())
+            assert (np.diff(column[: peak + 1]) >= 0).all()
+            assert (np.diff(column[peak:]) <= 0).all()
+
+    def test_sparse_factors_have_exact_zeros(self):
+        X, _ = datasets.gaussian((20, 15, 10), 2, nonnegative=False, snr=20, random_state=0)
+        X[:5] = 0
+        A = fit(X, 2, constraint="sparsity(0.01)", random_state=0).model.factors[0]
+        assert (A[:5] == 0).all()
+        assert (A != 0).any()

@@ -18,6 +18,7 @@ from smartcpd import CPModel, datasets, decompose
 
 RANK, MARGIN = 20, 0.005
 SEEDS = (31, 32, 33)
+LIMIT = 60.0
 
 
 def start_for(X: np.ndarray, seed: int) -> list[np.ndarray]:
@@ -67,30 +68,47 @@ def ours(X: np.ndarray, start: list[np.ndarray], target: float, dtype: str) -> f
     return clock.reached
 
 
+class Enough(Exception):
+    """Ends pyttb's run from inside; it has no callback and no time limit."""
+
+
 def pyttb_adam(
-    X: np.ndarray, start: list[np.ndarray], target: float, rate: float, limit: float
+    X: np.ndarray, start: list[np.ndarray], target: float, rate: float
 ) -> tuple[float, float]:
-    """Seconds to the target (NaN if not reached within the limit), and the loss at the end."""
+    """Seconds to the target (NaN if not reached within the limit), and the loss at the end.
+
+    One undisturbed run with pyttb's defaults, looked at every hundred steps.
+    """
     import pyttb as ttb
     from pyttb.gcp.optimizers import Adam
 
     clock = Clock(X, target)
-    model = ttb.ktensor([A.copy() for A in start])
+    losses: list[float] = []
+
+    class WatchedAdam(Adam):
+        def update_step(self, model, gradient, lower_bound):  # type: ignore[no-untyped-def]
+            step = super().update_step(model, gradient, lower_bound)
+            if self._total_iterations % 100 == 0:
+                now = CPModel([A.copy() for A in model.factor_matrices], None, "poisson")
+                if clock.look(now) or clock.spent > LIMIT:
+                    losses.append(now.loss(X))
+                    raise Enough
+            return step
+
     data = ttb.tensor(X.astype(np.float64))
-    loss = float("nan")
-    while clock.spent < limit:
-        optimizer = Adam(rate=rate, max_iters=1, epoch_iters=100, printitn=0)
-        clock.resumed = time.perf_counter()
-        with contextlib.redirect_stdout(io.StringIO()):
-            model, _, _ = ttb.gcp_opt(
-                data, RANK, ttb.gcp.handles.Objectives.POISSON, optimizer, init=model, printitn=0
-            )
-        now = CPModel.from_pyttb(model, "poisson")
-        done = clock.look(now)
-        loss = now.loss(X)
-        if done:
-            break
-    return clock.reached, loss
+    model = ttb.ktensor([A.copy() for A in start])
+    clock.resumed = time.perf_counter()
+    with contextlib.suppress(Enough), contextlib.redirect_stdout(io.StringIO()):
+        done, _, _ = ttb.gcp_opt(
+            data,
+            RANK,
+            ttb.gcp.handles.Objectives.POISSON,
+            WatchedAdam(rate=rate, printitn=0),
+            init=model,
+            printitn=0,
+        )
+        losses.append(CPModel.from_pyttb(done, "poisson").loss(X))
+    return clock.reached, losses[-1]
 
 
 def run() -> Iterator[str]:
@@ -104,12 +122,13 @@ def run() -> Iterator[str]:
             d: float(np.median([ours(X, start, target, d) for _ in range(3)]))
             for d in ("float64", "float32")
         }
-        peers = {r: pyttb_adam(X, start, target, r, limit=90) for r in (1e-2, 1e-3)}
-        best = min((t for t, _ in peers.values() if not np.isnan(t)), default=90.0)
+        peers = {r: pyttb_adam(X, start, target, r) for r in (1e-2, 1e-3)}
+        best = min((t for t, _ in peers.values() if not np.isnan(t)), default=LIMIT)
         notes = "; ".join(f"rate {r:g}: {t:.1f} s, loss {v:.4f}" for r, (t, v) in peers.items())
         yield (
             f"seed {seed}: target {target:.4f}; smartcpd {fast['float64']:.3f} s "
             f"(float32 {fast['float32']:.3f} s); pyttb Adam {notes}"
         )
         ratios.append(best / fast["float64"])
-    yield verdict("median speed against pyttb Adam, at least", float(np.median(ratios)), 50)
+    yield f"where pyttb does not reach the target, {LIMIT:g} s count as its time"
+    yield verdict("median speed against pyttb Adam", float(np.median(ratios)), 50)

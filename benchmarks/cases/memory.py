@@ -10,6 +10,7 @@ from benchmarks.harness import verdict
 
 SHAPE = (1000, 1000, 1000)
 FIT = f"""
+import resource
 import numpy as np
 rng = np.random.default_rng(0)
 X = np.empty({SHAPE}, dtype=np.uint8)

@@ -54,6 +54,14 @@ class Constraint(Piece):
         """h(A); 0 for a set."""
         return 0.0
 
+    def settle(self, average: np.ndarray, last: np.ndarray) -> np.ndarray:
+        """What to return for an average of allowed factors, of which ``last`` was the last.
+
+        Sets that are not convex, and zeros that only some of the factors have, do not survive
+        averaging by themselves.
+        """
+        return average
+
     @staticmethod
     def project(Z: Any, Gamma: Any, to_dual: Any, to_primal: Any, mirror_p: Any, p: Any) -> None:
         """Compiled; changes Z in place and may use ``to_dual(vector, mirror_p, out)``."""

@@ -26,6 +26,9 @@ class L1Ball(EitherSign):
                 f"l1-ball(radius) needs a finite radius above 0; got radius={self.radius!r}."
             )
 
+    def settle(self, average, last):
+        return np.where(last == 0, 0.0, average)
+
     @staticmethod
     def project(Z, Gamma, to_dual, to_primal, mirror_p, p):
         radius, nonnegative = p[0], p[1] > 0.0

@@ -26,6 +26,9 @@ class Sparsity(EitherSign):
     def penalty(self, A):
         return self.weight * float(np.sum(np.abs(A), dtype=np.float64))
 
+    def settle(self, average, last):
+        return np.where(last == 0, 0.0, average)
+
     @staticmethod
     def project(Z, Gamma, to_dual, to_primal, mirror_p, p):
         weight, nonnegative = p[0], p[1] > 0.0

@@ -17,6 +17,9 @@ class Unimodal(EitherSign):
     cone = True
     columnwise = True
 
+    def settle(self, average, last):
+        return self.apply(average)
+
     @staticmethod
     def project(Z, Gamma, to_dual, to_primal, mirror_p, p):
         floor = 0.0 if p[1] > 0.0 else -np.inf

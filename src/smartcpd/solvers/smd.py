@@ -20,7 +20,7 @@ from smartcpd.sampling import Uniform
 from smartcpd.solvers.base import Observer, Report, Result, Settings
 from smartcpd.solvers.merging import merged
 from smartcpd.solvers.sweeper import Sweeper
-from smartcpd.stack import stack, unstack
+from smartcpd.stack import offsets, stack, unstack
 from smartcpd.stopping import change_since
 
 MIN_ITERATIONS = 100
@@ -58,12 +58,15 @@ class Run:
 
     def solve(self) -> Result:
         sweepers = [Sweeper(self.problem, p, self.settings) for p in self.problem.phases]
+        wide = replace(self.problem, rank=self.A.shape[1])
+        wide_sweeper = Sweeper(wide, wide.phases[0], self.settings)
         self.monitor.loss(self.average)
         # Everything is compiled now, so the clock can start.
         self.began = time.perf_counter()
         try:
             status = self._record(self.problem.phases[0].step.name)
-            status = status or self._narrow()
+            if wide.rank > self.problem.rank:
+                status = status or self._narrow(wide_sweeper)
             for sweeper in sweepers:
                 status = status or self._run_phase(sweeper)
         except KeyboardInterrupt:
@@ -86,13 +89,9 @@ class Run:
         self.snapshots = 0
         self.restarted = len(self.history)
 
-    def _narrow(self) -> Status | None:
-        """If the start has more components than the rank, run it for a while and merge them."""
+    def _narrow(self, sweeper: Sweeper) -> Status | None:
+        """Run a start with more components than the rank for a while, and merge them."""
         width = self.A.shape[1]
-        if width == self.problem.rank:
-            return None
-        wide = replace(self.problem, rank=width)
-        sweeper = Sweeper(wide, self.problem.phases[0], self.settings)
         sweeper.start(self.A, self.rng)
         n_epochs = min(WIDE_EPOCHS, self.settings.stopping.max_epochs // 4)
         status = None
@@ -155,8 +154,8 @@ class Run:
 
     def _record(self, phase: str) -> Status | None:
         """Evaluate, remember the best, tell the observer, and see whether to stop."""
-        loss = self.monitor.loss(self.average)
-        penalty = self.monitor.penalty(self.average)
+        candidate = self._candidate()
+        loss, penalty = self.monitor.loss(candidate), self.monitor.penalty(candidate)
         if not math.isfinite(loss + penalty):
             return self._diverged()
         elapsed = time.perf_counter() - self.began
@@ -164,12 +163,12 @@ class Run:
         self.history.append(record)
         if loss + penalty < self.best_objective:
             self.best_objective = loss + penalty
-            self.best[:] = self.average
+            self.best[:] = candidate
         if self.observe(Report(record, self._model)):
             return Status(False, f"Stopped by the callback at epoch {self.epoch}.")
         stopping = self.settings.stopping
         if stopping.kkt_due(self.history):
-            residual = relative_kkt_residual(self.problem, self.average, self.settings.n_threads)
+            residual = relative_kkt_residual(self.problem, candidate, self.settings.n_threads)
             status = stopping.kkt_status(residual, self.epoch)
             if status is not None:
                 return status
@@ -189,8 +188,22 @@ class Run:
             f"model until then. {advice}",
         )
 
+    def _candidate(self) -> np.ndarray:
+        """The factors that would be returned now: the average, inside the constraints."""
+        if not self.settings.averaging or not self.snapshots:
+            return self.average
+        cuts = offsets(self.problem.shape)[1:-1]
+        parts = zip(
+            self.problem.constraints,
+            np.split(self.average, cuts),
+            np.split(self.A, cuts),
+            strict=True,
+        )
+        return np.concatenate([c.settle(average, last) for c, average, last in parts])
+
     def _model(self) -> CPModel:
-        return CPModel(unstack(self.average, self.problem.shape), loss_function=self.problem.loss)
+        factors = unstack(self._candidate(), self.problem.shape)
+        return CPModel(factors, loss_function=self.problem.loss)
 
 
 def smd(
