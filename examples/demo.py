@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 
 from smartcpd import SmartCPD, metrics
 
@@ -39,7 +38,7 @@ def make_calls(rng: np.random.Generator) -> tuple[np.ndarray, list[np.ndarray], 
     ]
     places = [rng.gamma(0.6, 1.0, DISTRICTS) for _ in names]
     factors = [np.stack(columns, axis=1) + 1e-3 for columns in (days, hours, places)]
-    mean = 0.5 * np.einsum("ir,jr,kr->ijk", *factors)
+    mean = 1.5 * np.einsum("ir,jr,kr->ijk", *factors)
     return rng.poisson(mean).astype(np.uint8), factors, names
 
 
@@ -60,17 +59,13 @@ def main() -> None:
     console.print(f"{fit.status_}\n")
 
     model = fit.model_.normalize(1).align(type(fit.model_)(truth).normalize(1))
-    table = Table("planted", "share", "by day (8 weeks)", "by hour", "busiest districts")
     for r, name in enumerate(names):
         busiest = np.argsort(-model.factors[2][:, r])[:3]
-        table.add_row(
-            name,
-            f"{model.weights[r] / model.weights.sum():.0%}",
-            sparkline(model.factors[0][:, r]),
-            sparkline(model.factors[1][:, r]),
-            ", ".join(f"D{d}" for d in busiest),
-        )
-    console.print(table)
+        share = model.weights[r] / model.weights.sum()
+        console.print(f"[bold]{name}[/bold], {share:.0%} of the calls")
+        console.print(f"  8 weeks    {sparkline(model.factors[0][:, r])}")
+        console.print(f"  24 hours   {sparkline(model.factors[1][:, r])}")
+        console.print(f"  busiest    {', '.join(f'district {d}' for d in busiest)}")
     score = metrics.factor_match_score(model, truth)
     seconds = fit.history_[-1].time
     console.print(

@@ -380,6 +380,6 @@ class TestStructure:
     def test_sparse_factors_have_exact_zeros(self):
         X, _ = datasets.gaussian((20, 15, 10), 2, nonnegative=False, snr=20, random_state=0)
         X[:5] = 0
-        A = fit(X, 2, constraint="sparsity(0.01)", random_state=0).model.factors[0]
+        A = fit(X, 2, constraint="sparsity(1e-3)", random_state=0).model.factors[0]
         assert (A[:5] == 0).all()
         assert (A != 0).any()

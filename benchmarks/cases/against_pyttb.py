@@ -68,7 +68,7 @@ def ours(X: np.ndarray, start: list[np.ndarray], target: float, dtype: str) -> f
     return clock.reached
 
 
-class Enough(Exception):
+class StoppedError(Exception):
     """Ends pyttb's run from inside; it has no callback and no time limit."""
 
 
@@ -92,13 +92,13 @@ def pyttb_adam(
                 now = CPModel([A.copy() for A in model.factor_matrices], None, "poisson")
                 if clock.look(now) or clock.spent > LIMIT:
                     losses.append(now.loss(X))
-                    raise Enough
+                    raise StoppedError
             return step
 
     data = ttb.tensor(X.astype(np.float64))
     model = ttb.ktensor([A.copy() for A in start])
     clock.resumed = time.perf_counter()
-    with contextlib.suppress(Enough), contextlib.redirect_stdout(io.StringIO()):
+    with contextlib.suppress(StoppedError), contextlib.redirect_stdout(io.StringIO()):
         done, _, _ = ttb.gcp_opt(
             data,
             RANK,

@@ -22,7 +22,7 @@ from smartcpd.start import make_start
 from smartcpd.stopping import Stopping
 
 MAX_EPOCHS = 1000
-TOL = 0.01
+TOL = 0.02
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,8 @@ from typing import Any
 from smartcpd.solvers.base import Report
 from smartcpd.stopping import Stopping
 
+SECONDS_A_LINE = 5.0
+
 
 class Progress:
     """A context manager whose ``update`` shows a report; does nothing when disabled.
@@ -17,17 +19,19 @@ class Progress:
     Parameters
     ----------
     enabled : bool or "auto"
-        "auto" shows the bar when standard error is a terminal.
+        "auto" shows the bar when standard error is a terminal. True also writes to a file or pipe,
+        a line every few seconds instead of a bar.
     """
 
     def __init__(self, enabled: bool | str, stopping: Stopping) -> None:
         self._stopping = stopping
         self._show = sys.stderr.isatty() if enabled == "auto" else bool(enabled)
+        self._last_line = 0.0
         self._bar: Any = None
         self._task: Any = None
 
     def __enter__(self) -> Callable[[Report], None]:
-        if self._show:
+        if self._show and sys.stderr.isatty():
             from rich.console import Console
             from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
             from rich.progress import Progress as Bar
@@ -46,9 +50,13 @@ class Progress:
         return self.update
 
     def update(self, report: Report) -> None:
-        if self._bar is None:
-            return
         record, stopping = report.record, self._stopping
+        if self._bar is None:
+            if self._show and record.time - self._last_line >= SECONDS_A_LINE:
+                self._last_line = record.time
+                done = f"{record.time:.0f} s, epoch {record.epoch}, loss {record.loss:.6g}"
+                print(f"smartcpd: {done}", file=sys.stderr, flush=True)
+            return
         done = record.epoch / stopping.max_epochs
         if stopping.max_time is not None:
             done = max(done, record.time / stopping.max_time)
