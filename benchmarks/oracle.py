@@ -1,0 +1,34 @@
+"""The statistical limit of a seed: the minimiser of the loss reached from the true factors."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import minimize
+
+from smartcpd import losses, threads
+from smartcpd.model import CPModel
+from smartcpd.objective import Objective
+from smartcpd.stack import stack, unstack
+from smartcpd.storage import as_storage
+
+
+def oracle(X: np.ndarray, truth: list[np.ndarray], loss: str, iterations: int = 200) -> CPModel:
+    """SciPy's L-BFGS-B from the truth, on exact values and gradients, factors >= 0."""
+    A = stack(truth)
+    n_threads = threads.resolve(None)
+    objective = Objective(as_storage(X), losses.get(loss), n_threads)
+
+    def value_and_gradient(flat: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient = objective.gradient(flat.reshape(A.shape))
+        return 1e3 * value, 1e3 * gradient.reshape(-1)
+
+    with threads.limited_to(n_threads):
+        found = minimize(
+            value_and_gradient,
+            A.reshape(-1),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[(1e-9, None)] * A.size,
+            options={"maxiter": iterations, "ftol": 1e-12},
+        )
+    return CPModel(unstack(found.x.reshape(A.shape), X.shape), loss_function=loss)
