@@ -54,8 +54,8 @@ class Progress:
         if self._bar is None:
             if self._show and record.time - self._last_line >= SECONDS_A_LINE:
                 self._last_line = record.time
-                done = f"{record.time:.0f} s, epoch {record.epoch}, loss {record.loss:.6g}"
-                print(f"smartcpd: {done}", file=sys.stderr, flush=True)
+                text = f"{record.time:.0f} s, epoch {record.epoch}, loss {record.loss:.6g}"
+                print(f"smartcpd: {text}", file=sys.stderr, flush=True)
             return
         done = record.epoch / stopping.max_epochs
         if stopping.max_time is not None:
