@@ -316,3 +316,12 @@ class TestCustom:
 def test_what_is_no_loss_is_refused(text, message):
     with pytest.raises(InvalidParameterError, match=message):
         losses.get(text)
+
+
+def test_a_custom_loss_that_cannot_be_compiled_is_refused_when_it_is_built():
+    def helper(m):
+        return m * m
+
+    for value in ("a name", lambda x, m: helper(m)):
+        with pytest.raises(InvalidParameterError, match="loss 'mine'"):
+            losses.custom(value, lambda x, m: 2.0 * m, name="mine")

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from smartcpd import datasets
+from smartcpd import datasets, losses
 from smartcpd.errors import DivergedError, InvalidParameterError
 from smartcpd.fitting import fit
 from smartcpd.history import Record
@@ -292,7 +292,7 @@ class TestOvercompleteStarts:
         assert set(result.history["phase"]) == {"adagrad"}
 
     def test_less_than_the_rank_is_refused(self):
-        with pytest.raises(InvalidParameterError, match="overcomplete must be at least 1"):
+        with pytest.raises(InvalidParameterError, match="overcomplete must be a finite number"):
             fit(TINY, 2, "poisson", overcomplete=0.5)
 
 
@@ -383,3 +383,64 @@ class TestStructure:
         A = fit(X, 2, constraint="sparsity(1e-3)", random_state=0).model.factors[0]
         assert (A[:5] == 0).all()
         assert (A != 0).any()
+
+
+class TestWhatUsersMeet:
+    @pytest.mark.parametrize("step", ["auto", "mixed"])
+    @pytest.mark.parametrize("loss", ["gamma", "rayleigh"])
+    def test_noisy_positive_data_is_fitted_as_well_as_the_truth_fits_it(self, loss, step):
+        rng = np.random.default_rng(0)
+        truth = CPModel([rng.random((n, 2)) for n in (20, 18, 16)], loss_function=loss)
+        X = truth.loss_function.simulate(truth.full(), rng)
+        result = fit(X, 2, loss, step=step, random_state=0, max_epochs=300)
+        assert result.loss <= truth.loss(X)
+
+    def test_an_interrupt_skips_the_starts_that_wait(self):
+        starts = []
+
+        def interrupt(report):
+            if report.record.epoch == 0:
+                starts.append(report)
+            if report.record.epoch == 2:
+                raise KeyboardInterrupt
+
+        result = fit(TINY, 2, "poisson", random_state=0, n_init=3, callback=interrupt)
+        assert len(starts) == 1
+        assert result.status.interrupted
+
+    def test_an_absolute_error_has_no_curvature_and_still_gets_its_time(self):
+        absolute = losses.custom(
+            lambda x, m: abs(x - m), lambda x, m: 1.0 if m > x else -1.0, name="absolute"
+        )
+        result = fit(TINY, 2, absolute, random_state=0)
+        assert result.history[-1].epoch > 30
+        assert result.loss < 0.9 * np.abs(TINY - np.median(TINY)).mean()
+
+    @pytest.mark.parametrize("seed", range(3))
+    def test_rare_events_under_a_log_link_end_below_the_constant_model(self, seed):
+        X = np.random.default_rng(0).poisson(0.02, (20, 20, 20))
+        constant = X.mean() - X.mean() * math.log(X.mean())
+        assert fit(X, 2, "poisson-log", random_state=seed, max_epochs=300).loss < constant
+
+    def test_a_legacy_random_state_is_accepted(self):
+        states = [np.random.RandomState(0) for _ in range(2)]
+        one, two = (fit(TINY, 2, "poisson", **QUICK | {"random_state": s}) for s in states)
+        assert same_bits(one, two)
+
+    @pytest.mark.parametrize(
+        "wrong",
+        [
+            {"tol": float("nan")},
+            {"tol": "0.1"},
+            {"max_time": -1},
+            {"n_jobs": 0},
+            {"n_threads": 1.5},
+            {"random_state": -1},
+            {"rank": True},
+            {"overcomplete": None},
+        ],
+    )
+    def test_parameters_that_make_no_sense_are_named(self, wrong):
+        choices = {"rank": 2, "loss": "poisson"} | wrong
+        with pytest.raises(InvalidParameterError, match=next(iter(wrong))):
+            fit(TINY, **choices)

@@ -190,3 +190,8 @@ def test_n_jobs_that_makes_no_sense_is_refused(n_jobs):
 def test_unknown_parameters_are_refused():
     with pytest.raises(TypeError, match="ranks"):
         decompose(np.ones(SHAPE), 2, ranks=3)
+
+
+def test_data_that_vanishes_next_to_eps_is_refused_with_the_way_out():
+    with pytest.raises(InvalidDataError, match=r"mean of 1e-09.*smaller units"):
+        fit(np.full((3, 3, 3), 1e-9), 1, "gamma")

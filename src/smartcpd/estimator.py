@@ -54,7 +54,7 @@ class SmartCPD(BaseEstimator):
     max_epochs : int
         An epoch samples as many entries as the tensor has (and makes at least 100 iterations).
     max_time : float, optional
-        Seconds after which to stop, compilation not counted.
+        Seconds after which each start stops, compilation not counted.
     tol : float
         Stop when the second half of the epochs so far changed the loss by less than this share of
         its statistical uncertainty; 0 never stops for this reason.
@@ -65,10 +65,11 @@ class SmartCPD(BaseEstimator):
     n_init : int
         Number of starts; the model with the lowest loss is kept.
     n_jobs : int
-        Starts that run at the same time. The result does not depend on it.
+        Starts that run at the same time, -1 for as many as there are cores. The result does not
+        depend on it.
     n_threads : int, optional
         Threads for a fit, all by default. The result does not depend on it.
-    random_state : int, Generator or None
+    random_state : int, Generator, RandomState or None
         Seed; the same one gives the same bits.
     dtype : {"float64", "float32"}
         Precision of the sampled iterations. "float32" is nearly twice as fast; losses and averages

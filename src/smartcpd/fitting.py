@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 
 from smartcpd import solvers, threads
 from smartcpd.errors import InvalidParameterError
 from smartcpd.history import History, Status
 from smartcpd.model import CPModel
 from smartcpd.objective import Objective
-from smartcpd.problem import Problem, check_integer
+from smartcpd.problem import Problem, check_integer, check_number
 from smartcpd.progress import Progress
 from smartcpd.solvers import Report, Result, Settings
 from smartcpd.stack import stack
@@ -63,8 +65,11 @@ def fit(
 ) -> Fit:
     """Fit a CP model; see `smartcpd.SmartCPD` for the parameters."""
     check_integer("n_init", n_init, at_least=1)
-    if not overcomplete >= 1:
-        raise InvalidParameterError(f"overcomplete must be at least 1; got {overcomplete!r}.")
+    if not isinstance(n_jobs, int) or n_jobs == 0:
+        raise InvalidParameterError(
+            f"n_jobs must be a whole number other than 0; -1 for all cores; got {n_jobs!r}."
+        )
+    check_number("overcomplete", overcomplete, at_least=1)
     solve = solvers.get(solver)
     problem = Problem.build(X, rank, loss, mirror, constraint, step)
     settings = make_settings(
@@ -81,21 +86,20 @@ def fit(
         n_threads=n_threads if n_jobs == 1 else 1,
     )
     with threads.limited_to(settings.n_threads):
-        streams = np.random.default_rng(random_state).spawn(n_init)
+        streams = _generator(random_state).spawn(n_init)
         starts = [make_start(problem, init, overcomplete, rng) for rng in streams]
+        stop = threading.Event()
 
         with Progress(progress if n_jobs == 1 else False, settings.stopping) as show:
 
             def observe(report: Report) -> Any:
                 show(report)
-                return callback(report) if callback is not None else None
+                return stop.is_set() or (callback is not None and callback(report))
 
             def run(start: list[np.ndarray], rng: np.random.Generator) -> Result:
                 return solve(problem, settings, start, rng, observe)
 
-            results = Parallel(n_jobs=n_jobs, prefer="threads")(
-                delayed(run)(start, rng) for start, rng in zip(starts, streams, strict=True)
-            )
+            results = _run_all(run, starts, streams, n_jobs, stop)
         objective = Objective(problem.storage, problem.loss, settings.n_threads)
         losses = [objective.value(stack(r.factors)) for r in results]
         totals = [v + problem.penalty(r.factors) for v, r in zip(losses, results, strict=True)]
@@ -103,6 +107,45 @@ def fit(
         chosen = results[best]
     model = CPModel(chosen.factors, np.ones(problem.rank), problem.loss)
     return Fit(model, losses[best], chosen.history, chosen.status)
+
+
+def _run_all(
+    run: Callable[[list[np.ndarray], np.random.Generator], Result],
+    starts: list[list[np.ndarray]],
+    streams: list[np.random.Generator],
+    n_jobs: int,
+    stop: threading.Event,
+) -> list[Result]:
+    """One result a start; an interrupt ends the starts that run and skips those that wait."""
+    if n_jobs == 1 or len(starts) == 1:
+        results = []
+        for start, rng in zip(starts, streams, strict=True):
+            results.append(run(start, rng))
+            if results[-1].status.interrupted:
+                break
+        return results
+    with ThreadPoolExecutor(n_jobs if n_jobs > 0 else os.cpu_count()) as pool:
+        futures = [pool.submit(run, *pair) for pair in zip(starts, streams, strict=True)]
+        try:
+            wait(futures)
+        except KeyboardInterrupt:
+            stop.set()
+            for future in futures:
+                future.cancel()
+        return [future.result() for future in futures if not future.cancelled()]
+
+
+def _generator(random_state: Any) -> np.random.Generator:
+    """A generator from a seed, a Generator, scikit-learn's RandomState, or nothing."""
+    if isinstance(random_state, np.random.RandomState):
+        random_state = random_state.randint(2**31)
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError) as error:
+        raise InvalidParameterError(
+            f"random_state must be a whole number >= 0, a Generator or None; "
+            f"got {random_state!r} ({error})."
+        ) from None
 
 
 def decompose(X: Any, rank: int, loss: Any = "gaussian", **parameters: Any) -> CPModel:
@@ -144,11 +187,10 @@ def make_settings(
     check_integer("max_epochs", max_epochs, at_least=1)
     if n_fibers is not None:
         check_integer("n_fibers", n_fibers, at_least=1)
-    if max_time is not None and not max_time > 0:
-        raise InvalidParameterError(f"max_time must be positive seconds or None; got {max_time!r}.")
-    for name, value in (("tol", tol), ("kkt_tol", kkt_tol)):
-        if not value >= 0:
-            raise InvalidParameterError(f"{name} must not be negative; got {value!r}.")
+    if max_time is not None:
+        check_number("max_time", max_time, at_least=1e-3)
+    check_number("tol", tol, at_least=0)
+    check_number("kkt_tol", kkt_tol, at_least=0)
     if dtype not in ("float32", "float64", np.float32, np.float64):
         raise InvalidParameterError(f"dtype must be 'float32' or 'float64'; got {dtype!r}.")
     return Settings(

@@ -61,6 +61,7 @@ class Status(NamedTuple):
 
     converged: bool
     reason: str
+    interrupted: bool = False
 
     def __str__(self) -> str:
         return self.reason

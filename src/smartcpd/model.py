@@ -186,7 +186,7 @@ class CPModel:
 
     def absorb(self, mode: int = 0) -> CPModel:
         """The weights multiplied into the factor of one mode, leaving ones."""
-        if not 0 <= mode < self.order:
+        if not isinstance(mode, int | np.integer) or not 0 <= mode < self.order:
             raise InvalidParameterError(
                 f"mode must be one of 0 to {self.order - 1} for {self!r}; got {mode!r}."
             )

@@ -14,8 +14,9 @@ import numpy as np
 
 from smartcpd import constraints, losses, mirrors, steps
 from smartcpd.constraints import Constraint
-from smartcpd.errors import IncompatibleError, InvalidParameterError
+from smartcpd.errors import IncompatibleError, InvalidDataError, InvalidParameterError
 from smartcpd.losses import Domain, Loss
+from smartcpd.losses.base import EPS
 from smartcpd.mirrors import Mirror
 from smartcpd.steps import Step
 from smartcpd.steps.mixed import Mixed
@@ -27,11 +28,13 @@ class Phase:
     """A stretch of the fit with one step rule and one mirror map a mode.
 
     ``until`` is the relative change of the loss between epochs that ends it; None for the last.
+    ``pace`` scales the steps of rules that choose their own size.
     """
 
     step: Step
     mirrors: tuple[Mirror, ...]
     until: float | None = None
+    pace: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,8 @@ class Problem:
         for phase in phases:
             _check_phase(resolved_loss, chosen, phase)
         storage.check(resolved_loss)
+        if needs_nonnegative:
+            _check_scale(storage.mean(), resolved_loss)
         return cls(storage, int(rank), resolved_loss, chosen, phases)
 
     @property
@@ -95,10 +100,28 @@ class Problem:
         )
 
 
+def _check_scale(mean: float, loss: Loss) -> None:
+    """Refuse data that is lost next to the eps that keeps logarithms finite."""
+    if 0 < mean < 100 * EPS:
+        raise InvalidDataError(
+            f"X has a mean of {mean:.3g}, too close to the eps={EPS:g} inside loss '{loss}'. "
+            f"Measure it in smaller units, for example X / {mean:.1g}; the factors scale with it."
+        )
+
+
 def check_integer(name: str, value: Any, at_least: int) -> None:
-    if not isinstance(value, numbers.Integral) or int(value) < at_least:
+    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if not whole or int(value) < at_least:
         raise InvalidParameterError(
             f"{name} must be a whole number of at least {at_least}; got {value!r}."
+        )
+
+
+def check_number(name: str, value: Any, at_least: float) -> None:
+    real = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not real or not at_least <= float(value) < np.inf:
+        raise InvalidParameterError(
+            f"{name} must be a finite number of at least {at_least:g}; got {value!r}."
         )
 
 
@@ -131,7 +154,8 @@ def _phases(
         settled = tuple(mirrors.get("quadratic") for _ in chosen)
         return (
             Phase(steps.get("jensen"), _maps(loss, chosen, maps, jensen=True), rule.switch),
-            Phase(steps.get("adagrad"), settled),
+            # Full steps would first undo what the Jensen steps found.
+            Phase(steps.get("adagrad"), settled, pace=0.05),
         )
     return (Phase(rule, _maps(loss, chosen, maps, jensen=rule.needs_convex_part)),)
 

@@ -36,11 +36,15 @@ class CellSample:
         binary data that fits its model, sigma² for Gaussian data, 0 for data without noise.
         """
         m = self._model(A)
-        variance = np.mean((m * self._derivative(m)) ** 2)
-        dispersion = variance / max(float(np.mean(self._slope(m) * m * m)), 1e-300)
+        pull = m * self._derivative(m)
+        curvature = float(np.mean(self._slope(m) * m * m))
+        size = float(np.mean(np.abs(pull)))
+        # A loss without curvature, such as an absolute error, has the size of its slope instead.
+        curved = curvature > 1e-6 * size
+        dispersion = float(np.mean(pull**2)) / curvature if curved else size
         n_modes = len(self._problem.shape)
         freedom = self._problem.rank * (sum(self._problem.shape) - n_modes + 1)
-        return float(dispersion) * freedom / self._problem.storage.n_cells
+        return dispersion * freedom / self._problem.storage.n_cells
 
     def _model(self, A: np.ndarray) -> np.ndarray:
         starts = offsets(self._problem.shape)
@@ -51,8 +55,9 @@ class CellSample:
         return A[starts[self._mode] : starts[self._mode + 1]] @ H.T
 
     def _slope(self, m: np.ndarray) -> np.ndarray:
-        h = 1e-4 * np.abs(m) + 1e-9
-        return (self._derivative(m + h) - self._derivative(m - h)) / (2 * h)
+        # One-sided, since m - h could leave the domain of the loss.
+        h = 1e-5 * np.abs(m) + 1e-9
+        return (self._derivative(m + h) - self._derivative(m)) / h
 
     def _derivative(self, m: np.ndarray) -> np.ndarray:
         loss = self._problem.loss

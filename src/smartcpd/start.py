@@ -51,8 +51,9 @@ def random_factors(problem: Problem, width: int, rng: np.random.Generator) -> li
         if problem.loss.data is Data.REAL:
             level = np.sqrt(problem.storage.mean_square())
         else:
-            # A logit or log link puts common data near 0, where factors of size 0 would stay.
-            level = max(abs(level), 0.1)
+            # Through a log or logit, random signs at the level of rare events would start at
+            # predictions that are off by many powers of ten.
+            level = min(max(abs(level), 0.1), 0.5)
         now = np.sqrt(grams.sum())
     else:
         now = np.prod([A.mean(axis=0) for A in factors], axis=0).sum()

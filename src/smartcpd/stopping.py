@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -42,6 +43,8 @@ class Stopping:
             middle = last.epoch - n_epochs // 2
             change = change_since(rows, middle)
             noise = max(resolution(), ROUNDING * abs(last.loss))
+            if not math.isfinite(noise):
+                noise = 0.0
             regret = last.objective - min(r.objective for r in rows)
             if max(change, regret) < self.tol * noise:
                 return Status(

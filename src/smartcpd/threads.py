@@ -18,7 +18,7 @@ def resolve(n_threads: int | None) -> int:
     available = int(numba.config.NUMBA_NUM_THREADS)
     if n_threads is None:
         return available
-    if n_threads < 1:
+    if not isinstance(n_threads, int) or n_threads < 1:
         raise InvalidParameterError(
             f"n_threads must be at least 1, or None for all; got {n_threads!r}."
         )

@@ -28,7 +28,7 @@ class Beta(Loss):
     name = "beta"
     data = Data.NONNEGATIVE
     domain = Domain.NONNEGATIVE
-    default_step = "mixed"
+    default_mirror = "entropy"
 
     def __post_init__(self):
         if not np.isfinite(self.beta):

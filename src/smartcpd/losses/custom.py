@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import FunctionType
 from typing import Any
 
 import numpy as np
+from numba.core import types
+from numba.core.errors import NumbaError
 
 from smartcpd.errors import InvalidParameterError
 from smartcpd.kernels.compiling import inline
@@ -104,12 +107,32 @@ def custom(
     """
     if domain not in ("real", "nonnegative"):
         raise InvalidParameterError(f"domain must be 'real' or 'nonnegative'; got {domain!r}.")
+    value, derivative = (_plain(f, name) for f in (value, derivative))
     _check_derivative(value, derivative, domain, data_range, name)
     return CustomLoss(value, derivative, mean or _identity, name, domain == "nonnegative")
 
 
 def _identity(m: Any) -> Any:
     return m
+
+
+def _plain(function: Any, name: str) -> Callable[[float, float], float]:
+    """The Python function itself, once it is known to compile."""
+    function = getattr(function, "py_func", function)
+    if not isinstance(function, FunctionType):
+        raise InvalidParameterError(
+            f"The formulas of loss {name!r} must be plain functions of (x, m); got {function!r}. "
+            "Wrap it: lambda x, m: ..."
+        )
+    try:
+        inline(function).compile((types.float64, types.float64))
+    except NumbaError as error:
+        reason = str(error).strip().splitlines()[-1]
+        raise InvalidParameterError(
+            f"{function.__name__!r} of loss {name!r} cannot be compiled: {reason} "
+            "Use numbers, math and NumPy functions of numbers, and helpers under numba.njit only."
+        ) from None
+    return function
 
 
 def _check_derivative(

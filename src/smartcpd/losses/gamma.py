@@ -21,7 +21,7 @@ class Gamma(Loss):
     name = "gamma"
     data = Data.NONNEGATIVE
     domain = Domain.NONNEGATIVE
-    default_step = "mixed"
+    default_mirror = "entropy"
 
     @property
     def jensen_mirror(self):

@@ -26,7 +26,7 @@ class Rayleigh(Loss):
     name = "rayleigh"
     data = Data.NONNEGATIVE
     domain = Domain.NONNEGATIVE
-    default_step = "mixed"
+    default_mirror = "entropy"
 
     @property
     def jensen_mirror(self):

@@ -29,7 +29,7 @@ def kkt_residual(model: CPModel, X: Any, constraint: Any = "auto") -> float:
     Returns
     -------
     float
-        0 at a point that satisfies the optimality conditions, about 1 at a poor start. It does not
+        0 where the optimality conditions hold, 1 or more at a poor start. It does not
         depend on the units of the data or on how components share their scale among modes.
     """
     problem = _problem(model, X, constraint)

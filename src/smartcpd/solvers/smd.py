@@ -27,6 +27,8 @@ MIN_ITERATIONS = 100
 """An epoch has at least this many iterations, or a tiny tensor would spend its time on checks."""
 WIDE_EPOCHS = 16
 """How long a start with more components than the rank runs before they are merged, at most."""
+PATIENCE = 5
+"""A phase that others follow ends when its best loss is this many epochs old."""
 LEG_ENTRIES = 20_000_000
 """Compiled code returns after about this many entries, so that Ctrl-C and time limits work."""
 AVERAGING_POWER = 3.0
@@ -71,7 +73,9 @@ class Run:
                 status = status or self._run_phase(sweeper)
         except KeyboardInterrupt:
             status = Status(
-                False, f"Interrupted at epoch {self.epoch}; this is the best model until then."
+                False,
+                f"Interrupted at epoch {self.epoch}; this is the best model until then.",
+                interrupted=True,
             )
         assert status is not None
         best = (
@@ -86,6 +90,7 @@ class Run:
         self.average = A.copy()
         self.best = A.copy()
         self.best_objective = math.inf
+        self.best_epoch = self.epoch
         self.snapshots = 0
         self.restarted = len(self.history)
 
@@ -98,6 +103,8 @@ class Run:
         while status is None and self.epoch < n_epochs:
             self._run_epoch(sweeper)
             status = self._record(f"{sweeper.phase.step.name}, {width} components")
+            if status is not None and status.converged:
+                status = None  # no settled loss ends a fit before its components are merged
         self._begin_with(merged(self.best, self.problem))
         self.best_objective = self.monitor.loss(self.best) + self.monitor.penalty(self.best)
         return status
@@ -114,8 +121,11 @@ class Run:
             if status is not None:
                 return status
             until = sweeper.phase.until
-            if until is not None and change_since(self.history, self.epoch - 1) < until * scale:
-                return None
+            if until is not None:
+                settled = change_since(self.history, self.epoch - 1) < until * scale
+                if settled or self.epoch - self.best_epoch >= PATIENCE:
+                    self._begin_with(self.best)
+                    return None
 
     def _run_epoch(self, sweeper: Sweeper) -> None:
         for n_iterations in self._legs():
@@ -164,6 +174,7 @@ class Run:
         if loss + penalty < self.best_objective:
             self.best_objective = loss + penalty
             self.best[:] = candidate
+            self.best_epoch = self.epoch
         if self.observe(Report(record, self._model)):
             return Status(False, f"Stopped by the callback at epoch {self.epoch}.")
         stopping = self.settings.stopping

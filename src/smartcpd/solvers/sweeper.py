@@ -127,7 +127,7 @@ class Sweeper:
             probes.append(
                 Probe(
                     float(np.mean(np.square(gradients))) or 1.0,
-                    phi.unit(float(typical) or 1.0),
+                    self.phase.pace * phi.unit(float(typical) or 1.0),
                 )
             )
         return probes
