@@ -15,7 +15,7 @@ import numpy as np
 from numba import prange, types
 
 from smartcpd.kernels.blocks import precision
-from smartcpd.kernels.compiling import compile_kernel
+from smartcpd.kernels.compiling import compile_kernel, in_precision
 
 
 class Tiling(NamedTuple):
@@ -52,181 +52,144 @@ def khatri_rao_rows(A, offsets, fibers, mode, scale, H, Ht):
             H[f, r] *= scale
 
 
-class Reading(NamedTuple):
-    """Where the data lies: what a storage tells compiled code."""
+def sweep(
+    gather,
+    handle,
+    shape,
+    offsets,
+    modes,
+    fibers,
+    inner_iterations,
+    tile_rows,
+    loss,
+    loss_p,
+    slots,
+    scales,
+    step_p,
+    moves,
+    to_duals,
+    to_primals,
+    mirror_p,
+    projects,
+    project_p,
+    columnwise,
+    uses_convex_part,
+    scratch,
+    A,
+    S,
+    updates,
+):
+    """Run one iteration for each row of ``modes`` and ``fibers``; A, S and updates change.
 
-    gather: Any
-    handle: Any
-    shape: Any
-    offsets: Any
+    One long function with many arguments on purpose: bundling them in tuples, or calling the body
+    of the loop, costs a tenth of an iteration in reference counts.
 
+    ``slots[n]`` says which of the step rules, mirror maps and constraints mode n uses.
+    """
+    n_fibers = fibers.shape[1]
+    rank = A.shape[1]
+    H = np.empty((n_fibers, rank), A.dtype)
+    Ht = np.empty((rank, n_fibers), A.dtype)
+    G = np.empty((shape.max(), rank), A.dtype)
+    C = np.empty_like(G)
+    D = np.empty_like(G)
+    Gamma = np.empty_like(G)
+    for t in range(modes.size):
+        n = modes[t]
+        slot = slots[n]
+        n_rows = shape[n]
+        first = offsets[n]
+        step_pair = (step_p[n, 0], step_p[n, 1])
+        mirror_pair = (mirror_p[n, 0], mirror_p[n, 1])
+        project_pair = (project_p[n, 0], project_p[n, 1])
+        scale = A.dtype.type(1.0 / (n_fibers * n_rows))
+        khatri_rao_rows(A, offsets, fibers[t], n, scale, H, Ht)
+        n_tiles = (n_rows + tile_rows[n] - 1) // tile_rows[n]
+        for _ in range(inner_iterations):
+            for tile in prange(n_tiles):
+                thread = numba.get_thread_id()
+                i0 = tile * tile_rows[n]
+                i1 = min(i0 + tile_rows[n], n_rows)
+                cells = (i1 - i0) * n_fibers
+                x = scratch[thread, 0, :cells]
+                m = scratch[thread, 1, :cells]
+                d = scratch[thread, 2, :cells]
+                A_tile = A[first + i0 : first + i1]
+                a = A_tile.reshape(-1)
+                g = G[i0:i1].reshape(-1)
+                gamma = Gamma[i0:i1].reshape(-1)
 
-class Rule(NamedTuple):
-    """The blocks of one way to update a factor: a step rule, a mirror map and a constraint."""
+                gather(handle, fibers[t], n, i0, x.reshape(i1 - i0, n_fibers))
+                np.dot(A_tile, Ht, m.reshape(i1 - i0, n_fibers))
+                loss[0](x, m, loss_p, d)
+                np.dot(d.reshape(i1 - i0, n_fibers), H, G[i0:i1])
+                if uses_convex_part:
+                    loss[1](x, m, loss_p, d)
+                    np.dot(d.reshape(i1 - i0, n_fibers), H, C[i0:i1])
+                    to_duals[slot](a, mirror_pair, D[i0:i1].reshape(-1))
 
-    scale: Any
-    move: Any
-    to_dual: Any
-    to_primal: Any
-    project: Any
-
-
-class Choices(NamedTuple):
-    """The loss, and for every mode which rule it uses and with which parameters."""
-
-    derivative: Any
-    convex_derivative: Any
-    uses_convex_part: Any
-    loss_p: Any
-    slots: Any
-    step_p: Any
-    mirror_p: Any
-    project_p: Any
-    columnwise: Any
-    tile_rows: Any
-
-
-class Workspace(NamedTuple):
-    """Arrays for one iteration: rows of the Khatri-Rao product, and one row for each of A_n's."""
-
-    H: Any
-    Ht: Any
-    G: Any
-    C: Any
-    D: Any
-    Gamma: Any
-
-
-@numba.njit(error_model="numpy")
-def pair(parameters, mode):
-    return (parameters[mode, 0], parameters[mode, 1])
-
-
-@numba.njit(error_model="numpy")
-def project_rows(choices, rule, mode, Z, Gamma):
-    """Bring rows of a factor back into the constraint of their mode."""
-    mirror_p, p = pair(choices.mirror_p, mode), pair(choices.project_p, mode)
-    rule.project(Z, Gamma, rule.to_dual, rule.to_primal, mirror_p, p)
-
-
-@numba.njit(error_model="numpy")
-def update_rows(reading, choices, rule, work, mode, fibers, i0, i1, buffers, A_rows, S_rows, k):
-    """Gradient and mirror step for rows i0 to i1 of one factor, at its k-th update."""
-    n_fibers = fibers.shape[0]
-    cells = (i1 - i0) * n_fibers
-    x, m, d = buffers[0, :cells], buffers[1, :cells], buffers[2, :cells]
-    D_matrix = d.reshape(i1 - i0, n_fibers)
-    a, s = A_rows.reshape(-1), S_rows.reshape(-1)
-    g, c = work.G[i0:i1].reshape(-1), work.C[i0:i1].reshape(-1)
-    dual, gamma = work.D[i0:i1].reshape(-1), work.Gamma[i0:i1].reshape(-1)
-    loss_p, mirror_p = pair(choices.loss_p, 0), pair(choices.mirror_p, mode)
-
-    reading.gather(reading.handle, fibers, mode, i0, x.reshape(i1 - i0, n_fibers))
-    np.dot(A_rows, work.Ht, m.reshape(i1 - i0, n_fibers))
-    choices.derivative(x, m, loss_p, d)
-    np.dot(D_matrix, work.H, work.G[i0:i1])
-    if choices.uses_convex_part:
-        choices.convex_derivative(x, m, loss_p, d)
-        np.dot(D_matrix, work.H, work.C[i0:i1])
-        rule.to_dual(a, mirror_p, dual)
-
-    rule.scale(g, c, dual, s, k, pair(choices.step_p, mode), gamma)
-    rule.move(a, g, gamma, mirror_p)
-    if not choices.columnwise[mode]:
-        project_rows(choices, rule, mode, A_rows, work.Gamma[i0:i1])
-
-
-def update_factor(reading, choices, rule, work, mode, fibers, scratch, A_n, S_n, k):
-    """One update of a factor, tile by tile; compiled with and without threads."""
-    n_rows = A_n.shape[0]
-    tile_rows = choices.tile_rows[mode]
-    for tile in prange((n_rows + tile_rows - 1) // tile_rows):
-        i0 = tile * tile_rows
-        i1 = min(i0 + tile_rows, n_rows)
-        buffers = scratch[numba.get_thread_id()]
-        update_rows(
-            reading, choices, rule, work, mode, fibers, i0, i1, buffers, A_n[i0:i1], S_n[i0:i1], k
-        )
-    if choices.columnwise[mode]:
-        project_rows(choices, rule, mode, A_n, work.Gamma[:n_rows])
-
-
-def make_sweep(update):
-    """Algorithm 1 around one of the two compiled forms of ``update_factor``."""
-
-    def sweep(reading, choices, rules, modes, fibers, inner_iterations, scratch, A, S, updates):
-        """Run an iteration for each row of ``modes`` and ``fibers``; A, S and updates change."""
-        n_fibers, rank = fibers.shape[1], A.shape[1]
-        rows = (reading.shape.max(), rank)
-        work = Workspace(
-            np.empty((n_fibers, rank), A.dtype),
-            np.empty((rank, n_fibers), A.dtype),
-            np.empty(rows, A.dtype),
-            np.empty(rows, A.dtype),
-            np.empty(rows, A.dtype),
-            np.empty(rows, A.dtype),
-        )
-        for t in range(modes.size):
-            n = modes[t]
-            rule = rules[choices.slots[n]]
-            start, stop = reading.offsets[n], reading.offsets[n + 1]
-            scale = A.dtype.type(1.0 / (n_fibers * (stop - start)))
-            khatri_rao_rows(A, reading.offsets, fibers[t], n, scale, work.H, work.Ht)
-            A_n, S_n = A[start:stop], S[start:stop]
-            for _ in range(inner_iterations):
-                update(reading, choices, rule, work, n, fibers[t], scratch, A_n, S_n, updates[n])
-                updates[n] += 1
-
-    return sweep
+                s = S[first + i0 : first + i1].reshape(-1)
+                c = C[i0:i1].reshape(-1)
+                dual = D[i0:i1].reshape(-1)
+                scales[slot](g, c, dual, s, updates[n], step_pair, gamma)
+                moves[slot](a, g, gamma, mirror_pair)
+                if not columnwise[n]:
+                    projects[slot](
+                        A_tile,
+                        Gamma[i0:i1],
+                        to_duals[slot],
+                        to_primals[slot],
+                        mirror_pair,
+                        project_pair,
+                    )
+            if columnwise[n]:
+                projects[slot](
+                    A[first : first + n_rows],
+                    Gamma[:n_rows],
+                    to_duals[slot],
+                    to_primals[slot],
+                    mirror_pair,
+                    project_pair,
+                )
+            updates[n] += 1
 
 
 @cache
-def compiled_sweep(dtype: str, n_rules: int, parallel: bool) -> Any:
+def compiled_sweep(dtype: str, n_slots: int, parallel: bool) -> Any:
     """The loop above in machine code, for one precision and number of distinct rules."""
     kinds = precision(dtype)
 
-    def function(signature: Any) -> Any:
-        return types.FunctionType(signature)
+    def slots_of(signature: Any) -> Any:
+        return types.UniTuple(types.FunctionType(signature), n_slots)
 
     integers = types.int64[::1]
-    reading = types.NamedTuple([function(kinds.gather), integers, integers, integers], Reading)
-    choices = types.NamedTuple(
-        [
-            function(kinds.entrywise),
-            function(kinds.entrywise),
-            types.boolean,
-            kinds.matrix,
-            integers,
-            kinds.matrix,
-            kinds.matrix,
-            kinds.matrix,
-            types.Array(types.boolean, 1, "C"),
-            integers,
-        ],
-        Choices,
-    )
-    rule = types.NamedTuple(
-        [
-            function(kinds.scale),
-            function(kinds.move),
-            function(kinds.transform),
-            function(kinds.transform),
-            function(kinds.project),
-        ],
-        Rule,
-    )
+    pairs = kinds.matrix
     signature = types.void(
-        reading,
-        choices,
-        types.UniTuple(rule, n_rules),
+        types.FunctionType(kinds.gather),
+        integers,
+        integers,
+        integers,
         integers,
         types.Array(types.int64, 3, "C"),
         types.intp,
+        integers,
+        types.UniTuple(types.FunctionType(kinds.entrywise), 2),
+        kinds.params,
+        integers,
+        slots_of(kinds.scale),
+        pairs,
+        slots_of(kinds.move),
+        slots_of(kinds.transform),
+        slots_of(kinds.transform),
+        pairs,
+        slots_of(kinds.project),
+        pairs,
+        types.Array(types.boolean, 1, "C"),
+        types.boolean,
         types.Array(kinds.real, 3, "C"),
         kinds.matrix,
         kinds.matrix,
         kinds.vector,
     )
-    update = numba.njit(update_factor, error_model="numpy", nogil=True, parallel=parallel)
-    name = f"sweep.{dtype}.{n_rules}.{'parallel' if parallel else 'serial'}"
-    return compile_kernel(make_sweep(update), signature, name)
+    name = f"sweep.{dtype}.{n_slots}.{'parallel' if parallel else 'serial'}"
+    return compile_kernel(in_precision(sweep, kinds.dtype), signature, name, parallel=parallel)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from smartcpd import mirrors
-from smartcpd.kernels.sweep import Choices, Reading, Rule, compiled_sweep, tiling
+from smartcpd.kernels.sweep import compiled_sweep, tiling
 from smartcpd.objective import Objective
 from smartcpd.problem import Phase, Problem
 from smartcpd.sampling import Draws, Uniform
@@ -45,13 +45,11 @@ class Sweeper:
     def run(self, draws: Draws, A: np.ndarray) -> None:
         """One iteration for each draw."""
         self._compiled(
-            self._reading,
-            self._choices,
-            self._rules,
+            *self._reading,
             draws.modes,
             draws.fibers,
             self.settings.inner_iterations,
-            self._scratch,
+            *self._rules,
             A,
             self.state,
             self.updates,
@@ -61,18 +59,19 @@ class Sweeper:
         """Look up (or compile) the blocks of every distinct rule and the loop that runs them."""
         problem, phase, settings = self.problem, self.phase, self.settings
         dtype = settings.dtype
+        real = np.dtype(dtype).type
         shape, rank = problem.shape, problem.rank
-        modes = list(zip(phase.mirrors, problem.constraints, strict=True))
+        rules = list(zip(phase.mirrors, problem.constraints, strict=True))
         # Modes that differ only in parameters share compiled code.
-        kinds = [(type(m), type(c)) for m, c in modes]
-        distinct = [modes[kinds.index(kind)] for kind in dict.fromkeys(kinds)]
+        kinds = [(type(m), type(c)) for m, c in rules]
+        distinct = [rules[kinds.index(kind)] for kind in dict.fromkeys(kinds)]
         slots = [list(dict.fromkeys(kinds)).index(kind) for kind in kinds]
         needs_convex = phase.step.needs_convex_part
         # Where nothing reads the dual, a trivial map stands in and the real one is not compiled.
         reads_dual = needs_convex or any(
             c.columnwise and not c.needs_quadratic for _, c in distinct
         )
-        plain = mirrors.get("quadratic")
+        duals = [m if reads_dual else mirrors.get("quadratic") for m, _ in distinct]
         derivative = problem.loss.derivative_block(dtype)
         convex = problem.loss.convex_block(dtype) if needs_convex else derivative
         tiles = [tiling(size, settings.n_fibers, rank) for size in shape]
@@ -83,35 +82,29 @@ class Sweeper:
             return np.array(list(values), dtype=dtype)
 
         self._compiled = compiled_sweep(dtype, len(distinct), parallel)
-        self._reading = Reading(
-            gather=problem.storage.gather_block(dtype),
-            handle=problem.storage.handle(),
-            shape=np.array(shape, dtype=np.int64),
-            offsets=offsets(shape),
+        self._reading = (
+            problem.storage.gather_block(dtype),
+            problem.storage.handle(),
+            np.array(shape, dtype=np.int64),
+            offsets(shape),
         )
-        self._choices = Choices(
-            derivative=derivative,
-            convex_derivative=convex,
-            uses_convex_part=needs_convex,
-            loss_p=pairs([problem.loss.params]),
-            slots=np.array(slots, dtype=np.int64),
-            step_p=self._step_p,
-            mirror_p=pairs(m.params for m in phase.mirrors),
-            project_p=pairs(c.params(m) for m, c in modes),
-            columnwise=np.array([c.columnwise for c in problem.constraints]),
-            tile_rows=np.array([t.rows for t in tiles], dtype=np.int64),
+        self._rules = (
+            np.array([t.rows for t in tiles], dtype=np.int64),
+            (derivative, convex),
+            tuple(real(v) for v in problem.loss.params),
+            np.array(slots, dtype=np.int64),
+            tuple(phase.step.scale_block(dtype) for _ in distinct),
+            self._step_p,
+            tuple(m.move_block(dtype) for m, _ in distinct),
+            tuple(m.to_dual_block(dtype) for m in duals),
+            tuple(m.to_primal_block(dtype) for m in duals),
+            pairs(m.params for m in phase.mirrors),
+            tuple(c.project_block(dtype) for _, c in distinct),
+            pairs(c.params(m) for m, c in rules),
+            np.array([c.columnwise for c in problem.constraints]),
+            needs_convex,
+            np.empty((settings.n_threads if parallel else 1, 3, cells), dtype=dtype),
         )
-        self._rules = tuple(
-            Rule(
-                scale=phase.step.scale_block(dtype),
-                move=m.move_block(dtype),
-                to_dual=(m if reads_dual else plain).to_dual_block(dtype),
-                to_primal=(m if reads_dual else plain).to_primal_block(dtype),
-                project=c.project_block(dtype),
-            )
-            for m, c in distinct
-        )
-        self._scratch = np.empty((settings.n_threads if parallel else 1, 3, cells), dtype=dtype)
 
     def _probes(self, A: np.ndarray, rng: np.random.Generator) -> list[Probe]:
         """The size of the first gradients and of the factor's entries, mode by mode."""
