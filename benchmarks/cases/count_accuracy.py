@@ -1,4 +1,4 @@
-"""The paper's count case (100³), solver="smd" with defaults, 20 seeds a rank that no choice was made on."""
+"""The paper's count case (100³), solver="smd" with defaults, 20 seeds no choice was made on."""
 
 from __future__ import annotations
 
