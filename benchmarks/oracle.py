@@ -7,7 +7,7 @@ from scipy.optimize import minimize
 
 from smartcpd import losses, threads
 from smartcpd.model import CPModel
-from smartcpd.objective import Objective
+from smartcpd.objectives import objective_of
 from smartcpd.stack import stack, unstack
 from smartcpd.storage import as_storage
 
@@ -16,7 +16,7 @@ def oracle(X: np.ndarray, truth: list[np.ndarray], loss: str, iterations: int = 
     """SciPy's L-BFGS-B from the truth, on exact values and gradients, factors >= 0."""
     A = stack(truth)
     n_threads = threads.resolve(None)
-    objective = Objective(as_storage(X), losses.get(loss), n_threads)
+    objective = objective_of(as_storage(X), losses.get(loss), n_threads)
 
     def value_and_gradient(flat: np.ndarray) -> tuple[float, np.ndarray]:
         value, gradient = objective.gradient(flat.reshape(A.shape))

@@ -42,7 +42,7 @@ def full_step(X, factors, mode, loss, **choices):
     with threads.limited_to(1):
         sweeper = Sweeper(problem, problem.phases[0], settings(len(fibers)))
         sweeper.start(A, np.random.default_rng(0))
-        sweeper.run(Draws(np.array([mode]), fibers[None]), A)
+        sweeper.run(Draws.of_fibers(np.array([mode]), fibers[None]), A)
     return unstack(A, X.shape)
 
 

@@ -33,6 +33,8 @@ FAILING = {
     "check_dict_unchanged": INDICES,
     "check_fit_idempotent": INDICES,
     "check_fit2d_predict1d": INDICES,
+    "check_estimator_sparse_array": INDICES,
+    "check_estimator_sparse_matrix": INDICES,
 }
 
 

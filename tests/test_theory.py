@@ -9,9 +9,9 @@ from smartcpd import constraints, losses, threads
 from smartcpd.errors import IncompatibleError, InvalidParameterError
 from smartcpd.metrics import kkt_residual, stationarity
 from smartcpd.model import CPModel
-from smartcpd.objective import Objective
+from smartcpd.objectives import objective_of
 from smartcpd.problem import Problem
-from smartcpd.sampling import Uniform
+from smartcpd.sampling.uniform import Uniform
 from smartcpd.solvers.sweeper import Sweeper
 from smartcpd.stack import stack, unstack
 from smartcpd.steps import Constant
@@ -42,7 +42,8 @@ def iterates(X, loss, mirror, eta, n_iterations, seed, n_points=6):
     sweeper = Sweeper(problem, problem.phases[0], settings(N_FIBERS))
     sweeper.start(A, rng)
     for _ in range(n_points):
-        sweeper.run(Uniform().draw(SHAPE, n_iterations // n_points, N_FIBERS, rng), A)
+        modes = rng.integers(len(SHAPE), size=n_iterations // n_points)
+        sweeper.run(Uniform().draw(problem.storage, modes, N_FIBERS, rng), A)
         yield CPModel(unstack(A, SHAPE), loss_function=loss)
 
 
@@ -82,7 +83,7 @@ class TestTheorem:
 
 def solution(X, loss, low, high=np.inf, seed=0):
     """A constrained minimiser, by SciPy."""
-    objective = Objective(as_storage(X), losses.get(loss))
+    objective = objective_of(as_storage(X), losses.get(loss))
     start = stack(random_model(loss, seed).factors)
 
     def value_and_gradient(flat):

@@ -7,7 +7,7 @@ import pytest
 from smartcpd import losses, threads
 from smartcpd.errors import InvalidParameterError
 from smartcpd.fitting import fit
-from smartcpd.objective import Objective
+from smartcpd.objectives import objective_of
 from smartcpd.storage import as_storage
 
 # At this size both threads get work, in passes over the data and in steps.
@@ -28,8 +28,8 @@ def test_value_and_gradient(data):
     results = []
     for n_threads in (1, 2):
         with threads.limited_to(n_threads):
-            objective = Objective(as_storage(data), losses.get("poisson"), n_threads)
-            results.append((objective.value(A), *objective.gradient(A)))
+            objective = objective_of(as_storage(data), losses.get("poisson"), n_threads)
+            results.append((objective.estimate(A).loss, *objective.gradient(A)))
     (value, again, gradient), other = results
     assert (value, again) == other[:2]
     np.testing.assert_array_equal(gradient, other[2])

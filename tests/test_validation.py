@@ -5,7 +5,6 @@ import re
 
 import numpy as np
 import pytest
-import scipy.sparse
 
 from smartcpd import decompose
 from smartcpd.errors import InvalidDataError, InvalidParameterError, SmartCPDError
@@ -120,20 +119,6 @@ class TestArrays:
     def test_what_is_no_tensor_is_refused(self, X, message):
         assert re.search(message, refusal(X))
 
-    @pytest.mark.parametrize(
-        "X",
-        [
-            scipy.sparse.csr_matrix(np.eye(3)),
-            scipy.sparse.coo_array(np.eye(3)),
-            scipy.sparse.coo_array(np.ones((2, 3, 4))),
-        ],
-    )
-    def test_sparse_data_is_not_silently_made_dense(self, X):
-        message = refusal(X)
-        assert "sparse" in message
-        assert f"{8 * math.prod(X.shape)} bytes" in message
-        assert "toarray" in message
-
     def test_ragged_lists(self):
         with pytest.raises(ValueError, match="inhomogeneous"):
             fit([[1.0, 2.0], [3.0]], 1)
@@ -193,5 +178,5 @@ def test_unknown_parameters_are_refused():
 
 
 def test_data_that_vanishes_next_to_eps_is_refused_with_the_way_out():
-    with pytest.raises(InvalidDataError, match=r"mean of 1e-09.*smaller units"):
+    with pytest.raises(InvalidDataError, match=r"values of about 1e-09.*smaller units"):
         fit(np.full((3, 3, 3), 1e-9), 1, "gamma")

@@ -16,9 +16,11 @@ from benchmarks.harness import interleaved, ratio_spread, verdict
 from smartcpd import datasets, losses, threads
 from smartcpd.fitting import make_settings
 from smartcpd.problem import Problem
-from smartcpd.sampling import Draws, Uniform
+from smartcpd.sampling import Draws
+from smartcpd.sampling.uniform import Uniform
 from smartcpd.solvers.sweeper import Sweeper
 from smartcpd.stack import stack
+from smartcpd.storage import Dense
 
 RANK, N_FIBERS, N_ITERATIONS = 20, 40, 2000
 
@@ -57,14 +59,15 @@ def run() -> Iterator[str]:
     rng = np.random.default_rng(0)
     X, _ = datasets.count(rank=RANK, random_state=0)
     start = [rng.random((100, RANK)) for _ in range(3)]
-    draws = Uniform().draw(X.shape, N_ITERATIONS, N_FIBERS, rng)
+    modes = rng.integers(3, size=N_ITERATIONS)
+    draws = Uniform().draw(Dense.of(X), modes, N_FIBERS, rng)
     wide = X.astype(np.float64)
     tasks = {"numpy float64": lambda: numpy_iterations(wide, start, draws)}
     with threads.limited_to(1):
         for dtype in ("float32", "float64"):
             for name, loss in (("poisson", losses.get("poisson")), ("own loss", user_poisson())):
                 problem = Problem.build(X, RANK, loss, mirror="entropy", step="adagrad")
-                settings = make_settings(RANK, n_fibers=N_FIBERS, dtype=dtype, n_threads=1)
+                settings = make_settings(problem, n_fibers=N_FIBERS, dtype=dtype, n_threads=1)
                 A = stack(start, dtype)
                 sweeper = Sweeper(problem, problem.phases[0], settings)
                 sweeper.start(A, rng)

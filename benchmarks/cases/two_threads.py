@@ -10,7 +10,7 @@ from benchmarks.harness import interleaved, ratio_spread, verdict
 from smartcpd import datasets, threads
 from smartcpd.fitting import make_settings
 from smartcpd.problem import Problem
-from smartcpd.sampling import Uniform
+from smartcpd.sampling.uniform import Uniform
 from smartcpd.solvers.sweeper import Sweeper
 from smartcpd.stack import stack
 
@@ -24,7 +24,7 @@ def run() -> Iterator[str]:
     n_iterations = int(np.prod(SHAPE) / entries)
     results, tasks = {}, {}
     for n_threads in (1, 2):
-        settings = make_settings(RANK, n_threads=n_threads)
+        settings = make_settings(problem, n_threads=n_threads)
 
         def epoch(settings=settings, n_threads=n_threads):  # type: ignore[no-untyped-def]
             rng = np.random.default_rng(1)
@@ -32,7 +32,8 @@ def run() -> Iterator[str]:
             with threads.limited_to(n_threads):
                 sweeper = Sweeper(problem, problem.phases[0], settings)
                 sweeper.start(A, rng)
-                draws = Uniform().draw(SHAPE, n_iterations, 2 * RANK, rng)
+                modes = rng.integers(3, size=n_iterations)
+                draws = Uniform().draw(problem.storage, modes, 2 * RANK, rng)
                 sweeper.run(draws, A)
             results[n_threads] = A
 

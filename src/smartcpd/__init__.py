@@ -6,9 +6,11 @@ import logging
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
-from smartcpd import constraints, datasets, losses, metrics, mirrors, steps
+from smartcpd import constraints, datasets, losses, metrics, mirrors, sampling, steps
+from smartcpd.files import read, write
 from smartcpd.fitting import decompose
 from smartcpd.model import CPModel
+from smartcpd.storage import SparseTensor
 
 if TYPE_CHECKING:
     from smartcpd.estimator import SmartCPD
@@ -23,13 +25,17 @@ logging.getLogger(__name__).addHandler(logging.NullHandler())
 __all__ = [
     "CPModel",
     "SmartCPD",
+    "SparseTensor",
     "constraints",
     "datasets",
     "decompose",
     "losses",
     "metrics",
     "mirrors",
+    "read",
+    "sampling",
     "steps",
+    "write",
 ]
 
 

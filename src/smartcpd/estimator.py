@@ -40,8 +40,16 @@ class SmartCPD(BaseEstimator):
         from the loss.
     solver : str
         "smd" is stochastic mirror descent; "auto" chooses.
+    sampler : str or Sampler
+        What a stochastic iteration reads: "uniform" fibers, the paper's; for sparse data also
+        "nonzeros" (or "nonzeros(batch)") one by one, and all nonzeros of "nonempty" fibers, both
+        with the zeros in closed form. "auto" is "nonzeros" for sparse data and "uniform" for dense.
+    absent : {"zero", "unobserved"}
+        What a cell means that sparse data does not store: that nothing happened there, or that
+        nobody looked. A `SparseTensor` that says "unobserved" itself is taken at its word.
     n_fibers : int, optional
-        Fibers an iteration samples; twice the rank by default.
+        Fibers an iteration samples; twice the rank by default. Of sparse data with closed forms,
+        only what those leave out is sampled, if anything.
     inner_iterations : int
         Updates made with the same fibers.
     averaging : bool
@@ -119,6 +127,8 @@ class SmartCPD(BaseEstimator):
         constraint: Any = "auto",
         step: Any = "auto",
         solver: str = "auto",
+        sampler: Any = "auto",
+        absent: str = "zero",
         n_fibers: int | None = None,
         inner_iterations: int = 1,
         averaging: bool = True,
@@ -142,6 +152,8 @@ class SmartCPD(BaseEstimator):
         self.constraint = constraint
         self.step = step
         self.solver = solver
+        self.sampler = sampler
+        self.absent = absent
         self.n_fibers = n_fibers
         self.inner_iterations = inner_iterations
         self.averaging = averaging
@@ -159,6 +171,11 @@ class SmartCPD(BaseEstimator):
         self.callback = callback
         self.progress = progress
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
     def fit(self, X: Any, y: Any = None) -> SmartCPD:
         """Fit the model to a tensor of order >= 2; y is ignored."""
         result = fit(X, **self.get_params(deep=False))
@@ -174,7 +191,7 @@ class SmartCPD(BaseEstimator):
     def score(self, X: Any, y: Any = None) -> float:
         """Minus the mean loss of the fitted model on X, so that higher is better."""
         check_is_fitted(self)
-        return -self.model_.loss(X)
+        return -self.model_.loss(X, self.absent)
 
     def predict(self, indices: Any) -> np.ndarray:
         """Expected values of the chosen cells, given as an (n x order) array of indices."""

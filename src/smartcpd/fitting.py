@@ -15,7 +15,7 @@ from smartcpd import solvers, threads
 from smartcpd.errors import InvalidParameterError
 from smartcpd.history import History, Status
 from smartcpd.model import CPModel
-from smartcpd.objective import Objective
+from smartcpd.objectives import objective_of
 from smartcpd.problem import Problem, check_integer, check_number
 from smartcpd.progress import Progress
 from smartcpd.solvers import Report, Result, Settings
@@ -46,6 +46,8 @@ def fit(
     constraint: Any = "auto",
     step: Any = "auto",
     solver: str = "auto",
+    sampler: Any = "auto",
+    absent: str = "zero",
     n_fibers: int | None = None,
     inner_iterations: int = 1,
     averaging: bool = True,
@@ -71,9 +73,9 @@ def fit(
         )
     check_number("overcomplete", overcomplete, at_least=1)
     solve = solvers.get(solver)
-    problem = Problem.build(X, rank, loss, mirror, constraint, step)
+    problem = Problem.build(X, rank, loss, mirror, constraint, step, sampler, absent)
     settings = make_settings(
-        rank,
+        problem,
         n_fibers=n_fibers,
         inner_iterations=inner_iterations,
         averaging=averaging,
@@ -84,6 +86,7 @@ def fit(
         dtype=dtype,
         # Restarts that run side by side each keep to one thread.
         n_threads=n_threads if n_jobs == 1 else 1,
+        given_start=not isinstance(init, str),
     )
     with threads.limited_to(settings.n_threads):
         streams = _generator(random_state).spawn(n_init)
@@ -100,8 +103,8 @@ def fit(
                 return solve(problem, settings, start, rng, observe)
 
             results = _run_all(run, starts, streams, n_jobs, stop)
-        objective = Objective(problem.storage, problem.loss, settings.n_threads)
-        losses = [objective.value(stack(r.factors)) for r in results]
+        objective = objective_of(problem.storage, problem.loss, settings.n_threads)
+        losses = [objective.estimate(stack(r.factors)).loss for r in results]
         totals = [v + problem.penalty(r.factors) for v, r in zip(losses, results, strict=True)]
         best = int(np.argmin(totals))
         chosen = results[best]
@@ -170,7 +173,7 @@ def decompose(X: Any, rank: int, loss: Any = "gaussian", **parameters: Any) -> C
 
 
 def make_settings(
-    rank: int,
+    problem: Problem,
     *,
     n_fibers: int | None = None,
     inner_iterations: int = 1,
@@ -181,6 +184,7 @@ def make_settings(
     kkt_tol: float = 0.0,
     dtype: str = "float64",
     n_threads: int | None = None,
+    given_start: bool = False,
 ) -> Settings:
     """Check everything about a fit that is not the problem itself."""
     check_integer("inner_iterations", inner_iterations, at_least=1)
@@ -195,9 +199,10 @@ def make_settings(
         raise InvalidParameterError(f"dtype must be 'float32' or 'float64'; got {dtype!r}.")
     return Settings(
         stopping=Stopping(tol, kkt_tol, int(max_epochs), max_time),
-        n_fibers=2 * int(rank) if n_fibers is None else int(n_fibers),
+        n_fibers=problem.n_fibers(n_fibers if n_fibers is None else int(n_fibers)),
         inner_iterations=int(inner_iterations),
         averaging=bool(averaging),
         dtype=np.dtype(dtype).name,
         n_threads=threads.resolve(n_threads),
+        given_start=given_start,
     )

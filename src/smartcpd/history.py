@@ -25,6 +25,9 @@ class Record(NamedTuple):
         What penalties such as sparsity add to it.
     phase : str
         The step rule in use.
+    error : float
+        Standard error of the loss that comes from sampling the zeros of a large sparse tensor;
+        0 where they are summed exactly.
     """
 
     time: float
@@ -33,6 +36,7 @@ class Record(NamedTuple):
     loss: float
     penalty: float
     phase: str
+    error: float = 0.0
 
     @property
     def objective(self) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from smartcpd.model import CPModel
-from smartcpd.objective import Objective
+from smartcpd.objectives import objective_of
 from smartcpd.problem import Problem
 from smartcpd.sample import CellSample
 from smartcpd.stack import offsets, stack, unstack
@@ -21,7 +21,7 @@ def relative_kkt_residual(problem: Problem, A: np.ndarray, n_threads: int = 1) -
     if all(c.cone for c in problem.constraints):
         model = CPModel(unstack(A, problem.shape)).normalize().distribute()
         A = stack(model.factors)
-    objective = Objective(problem.storage, problem.loss, n_threads)
+    objective = objective_of(problem.storage, problem.loss, n_threads)
     _, gradient = objective.gradient(A)
     starts = offsets(problem.shape)
     curvature = CellSample(problem).curvature(A)

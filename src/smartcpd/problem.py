@@ -12,15 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from smartcpd import constraints, losses, mirrors, steps
+from smartcpd import constraints, losses, mirrors, sampling, steps
 from smartcpd.constraints import Constraint
 from smartcpd.errors import IncompatibleError, InvalidDataError, InvalidParameterError
 from smartcpd.losses import Domain, Loss
 from smartcpd.losses.base import EPS
 from smartcpd.mirrors import Mirror
+from smartcpd.sampling import Sampler
 from smartcpd.steps import Step
 from smartcpd.steps.mixed import Mixed
-from smartcpd.storage import Storage, as_storage
+from smartcpd.storage import SparseTensor, Storage, as_storage
 
 
 @dataclass(frozen=True)
@@ -39,13 +40,14 @@ class Phase:
 
 @dataclass(frozen=True)
 class Problem:
-    """Data, loss, constraints and the phases of the method, all checked against each other."""
+    """Data, loss, constraints and the parts of the method, all checked against each other."""
 
     storage: Storage
     rank: int
     loss: Loss
     constraints: tuple[Constraint, ...]
     phases: tuple[Phase, ...]
+    sampler: Sampler
 
     @classmethod
     def build(
@@ -56,11 +58,13 @@ class Problem:
         mirror: Any = "auto",
         constraint: Any = "auto",
         step: str | Step = "auto",
+        sampler: str | Sampler = "auto",
+        absent: str = "zero",
     ) -> Problem:
         """Resolve names and defaults; check the data and every combination before any work."""
         check_integer("rank", rank, at_least=1)
         resolved_loss = losses.get(loss)
-        storage = as_storage(X)
+        storage = as_storage(X, absent)
         order = len(storage.shape)
         needs_nonnegative = resolved_loss.domain is Domain.NONNEGATIVE
         default = "nonnegative" if needs_nonnegative else "free"
@@ -72,14 +76,41 @@ class Problem:
         phases = _phases(resolved_loss, chosen, maps, step)
         for phase in phases:
             _check_phase(resolved_loss, chosen, phase)
+        chosen_sampler = _sampler(storage, sampler)
         storage.check(resolved_loss)
         if needs_nonnegative:
-            _check_scale(storage.mean(), resolved_loss)
-        return cls(storage, int(rank), resolved_loss, chosen, phases)
+            _check_scale(storage.typical(), resolved_loss)
+        return cls(storage, int(rank), resolved_loss, chosen, phases, chosen_sampler)
 
     @property
     def shape(self) -> tuple[int, ...]:
         return self.storage.shape
+
+    @property
+    def has_background(self) -> bool:
+        """Whether a sampled gradient covers the zeros of sparse data by a closed form."""
+        unobserved = isinstance(self.storage, SparseTensor) and self.storage.absent != "zero"
+        return self.sampler.splits and not unobserved
+
+    @property
+    def background_is_exact(self) -> bool:
+        """Whether that closed form leaves nothing to be sampled."""
+        convex = any(p.step.needs_convex_part for p in self.phases)
+        return self.loss.background is not None and (
+            self.loss.convex_background is not None or not convex
+        )
+
+    def n_fibers(self, wanted: int | None) -> int:
+        """Fibers that an iteration reads, ``wanted`` or a default."""
+        if self.sampler.splits and (self.background_is_exact or not self.has_background):
+            return 0
+        if wanted is not None:
+            return wanted
+        if not self.sampler.splits:
+            return 2 * self.rank
+        # What the background's line leaves is small next to the noise of the events.
+        mean_size = sum(self.shape) / len(self.shape)
+        return max(1, int(self.sampler.n_events(self.storage) / (4 * mean_size)))
 
     def penalty(self, factors: Sequence[np.ndarray]) -> float:
         """What the constraints add to the loss."""
@@ -96,16 +127,35 @@ class Problem:
         shape = "x".join(map(str, self.shape))
         return (
             f"{shape}, rank {self.rank}, loss {self.loss}, "
-            f"constraint {by_mode(self.constraints)}, {phases}"
+            f"constraint {by_mode(self.constraints)}, {phases}, sampling {self.sampler}"
         )
 
 
-def _check_scale(mean: float, loss: Loss) -> None:
+def _sampler(storage: Storage, choice: str | Sampler) -> Sampler:
+    sparse = isinstance(storage, SparseTensor)
+    if choice == "auto":
+        choice = "nonzeros" if sparse else "uniform"
+    chosen = sampling.get(choice)
+    if chosen.splits and not sparse:
+        raise IncompatibleError(
+            f"Sampler '{chosen}' draws the nonzeros of sparse data, and X is dense. Use "
+            "sampler='uniform', or pass X as a SparseTensor."
+        )
+    if isinstance(storage, SparseTensor) and storage.absent == "unobserved" and not chosen.splits:
+        raise IncompatibleError(
+            f"Sampler '{chosen}' reads whole fibers, unobserved cells among them. "
+            "Use sampler='nonzeros' with absent='unobserved'."
+        )
+    return chosen
+
+
+def _check_scale(typical: float, loss: Loss) -> None:
     """Refuse data that is lost next to the eps that keeps logarithms finite."""
-    if 0 < mean < 100 * EPS:
+    if 0 < typical < 100 * EPS:
         raise InvalidDataError(
-            f"X has a mean of {mean:.3g}, too close to the eps={EPS:g} inside loss '{loss}'. "
-            f"Measure it in smaller units, for example X / {mean:.1g}; the factors scale with it."
+            f"X has values of about {typical:.3g}, too close to the eps={EPS:g} inside loss "
+            f"'{loss}'. Measure it in smaller units, for example X / {typical:.1g}; the factors "
+            "scale with it."
         )
 
 

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
+from smartcpd.cells import values_at
 from smartcpd.problem import Problem
-from smartcpd.sampling import Uniform
-from smartcpd.stack import offsets
+from smartcpd.sampling.base import random_fibers
+from smartcpd.stack import unstack
+from smartcpd.storage import SparseTensor
 
 N_CELLS = 1 << 14
+
+
+class Cells(NamedTuple):
+    """Some cells of the data; weighted sums over them estimate means over all observed cells."""
+
+    indices: list[np.ndarray]
+    x: np.ndarray
+    weights: np.ndarray
 
 
 class CellSample:
@@ -16,18 +28,17 @@ class CellSample:
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
-        self._mode = int(np.argmax(problem.shape))
-        n_fibers = max(1, N_CELLS // problem.shape[self._mode])
-        draws = Uniform().draw(problem.shape, 1, n_fibers, np.random.default_rng(0))
-        self._fibers = draws.fibers[0]
-        self._x = np.empty((problem.shape[self._mode], n_fibers))
         storage = problem.storage
-        storage.gather_block("float64")(storage.handle(), self._fibers, self._mode, 0, self._x)
+        rng = np.random.default_rng(0)
+        if isinstance(storage, SparseTensor):
+            self._cells = _sparse_cells(storage, rng)
+        else:
+            self._cells = _dense_cells(problem, rng)
 
     def curvature(self, A: np.ndarray) -> float:
         """Mean of m² |l''(x, m)|: how much the loss minds a relative change of the model."""
         m = self._model(A)
-        return float(np.mean(np.abs(self._slope(m)) * m * m)) or 1.0
+        return abs(self._mean(np.abs(self._slope(m)) * m * m)) or 1.0
 
     def resolution(self, A: np.ndarray) -> float:
         """How far noise alone moves the minimal mean loss: dispersion * parameters / cells.
@@ -37,22 +48,21 @@ class CellSample:
         """
         m = self._model(A)
         pull = m * self._derivative(m)
-        curvature = float(np.mean(self._slope(m) * m * m))
-        size = float(np.mean(np.abs(pull)))
+        curvature = self._mean(self._slope(m) * m * m)
+        size = self._mean(np.abs(pull))
         # A loss without curvature, such as an absolute error, has the size of its slope instead.
         curved = curvature > 1e-6 * size
-        dispersion = float(np.mean(pull**2)) / curvature if curved else size
+        dispersion = self._mean(pull**2) / curvature if curved else size
         n_modes = len(self._problem.shape)
         freedom = self._problem.rank * (sum(self._problem.shape) - n_modes + 1)
-        return dispersion * freedom / self._problem.storage.n_cells
+        return abs(dispersion) * freedom / self._problem.storage.n_observed
+
+    def _mean(self, values: np.ndarray) -> float:
+        return float(values @ self._cells.weights)
 
     def _model(self, A: np.ndarray) -> np.ndarray:
-        starts = offsets(self._problem.shape)
-        H = np.ones((len(self._fibers), A.shape[1]))
-        for k in range(len(starts) - 1):
-            if k != self._mode:
-                H *= A[starts[k] + self._fibers[:, k]]
-        return A[starts[self._mode] : starts[self._mode + 1]] @ H.T
+        factors = unstack(A, self._problem.shape)
+        return values_at(factors, np.ones(A.shape[1]), self._cells.indices)
 
     def _slope(self, m: np.ndarray) -> np.ndarray:
         # One-sided, since m - h could leave the domain of the loss.
@@ -61,9 +71,39 @@ class CellSample:
 
     def _derivative(self, m: np.ndarray) -> np.ndarray:
         loss = self._problem.loss
-        m = np.ascontiguousarray(m)
         out = np.empty_like(m)
-        loss.derivative_block("float64")(
-            self._x.reshape(-1), m.reshape(-1), loss.params, out.reshape(-1)
-        )
+        loss.derivative_block("float64")(self._cells.x, m, loss.params, out)
         return out
+
+
+def _dense_cells(problem: Problem, rng: np.random.Generator) -> Cells:
+    """The cells of some fibers of the longest mode."""
+    shape, storage = problem.shape, problem.storage
+    mode = int(np.argmax(shape))
+    n_fibers = max(1, N_CELLS // shape[mode])
+    fibers = random_fibers(shape, 1, n_fibers, rng)[0]
+    x = np.empty((shape[mode], n_fibers))
+    storage.gather_block("float64")(storage.handle(), fibers, mode, 0, x)
+    rows = np.repeat(np.arange(shape[mode]), n_fibers)
+    columns = [np.tile(fibers[:, k], shape[mode]) for k in range(len(shape))]
+    columns[mode] = rows
+    return Cells(columns, x.reshape(-1), np.full(x.size, 1 / x.size))
+
+
+def _sparse_cells(storage: SparseTensor, rng: np.random.Generator) -> Cells:
+    """Cells at random, taken as zeros, and nonzeros that count once as they are and once less as
+    zeros: together they stand for all cells, however rare the nonzeros."""
+    half = N_CELLS // 2
+    nnz, n = storage.nnz, storage.n_observed
+    chosen = rng.integers(nnz, size=min(half, nnz)) if nnz else np.empty(0, np.int64)
+    events = storage.events.rows(chosen)
+    x = storage.values[chosen].astype(np.float64)
+    weight = np.full(x.size, nnz / max(x.size, 1) / n)
+    if storage.absent == "unobserved":
+        return Cells(events, x, weight)
+    anywhere = [rng.integers(size, size=half) for size in storage.shape]
+    return Cells(
+        [np.concatenate(parts) for parts in zip(anywhere, events, events, strict=True)],
+        np.concatenate([np.zeros(half), x, np.zeros(x.size)]),
+        np.concatenate([np.full(half, 1 / half), weight, -weight]),
+    )

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from smartcpd.errors import InvalidParameterError
-from smartcpd.losses import Data
+from smartcpd.losses import Data, Domain
 from smartcpd.model import CPModel
 from smartcpd.problem import Problem
+from smartcpd.storage import SparseTensor
 
 
 def make_start(
@@ -26,13 +27,30 @@ def make_start(
         # Superfluous components need a mode that can shrink them.
         can_shrink = not all(c.bounded for c in problem.constraints)
         width = math.ceil(overcomplete * problem.rank) if can_shrink else problem.rank
-        factors = random_factors(problem, width, rng)
+        make = marginal_factors if _has_marginals(problem) else random_factors
+        factors = make(problem, width, rng)
     else:
         factors = given_factors(problem, init)
     maps = problem.phases[0].mirrors
     return [
         c.apply(A, mirror=phi) for A, c, phi in zip(factors, problem.constraints, maps, strict=True)
     ]
+
+
+def marginal_factors(problem: Problem, width: int, rng: np.random.Generator) -> list[np.ndarray]:
+    """For sparse data: random columns around the sums over slices, every component alike.
+
+    The model begins near independence of the modes, and is large where there is something to see;
+    the mean over a huge tensor would be lost next to the smallest numbers.
+    """
+    storage = problem.storage
+    assert isinstance(storage, SparseTensor)
+    total = problem.loss.link(storage.mean()) * storage.n_cells
+    factors = []
+    for sums in storage.marginals():
+        A = (sums + 1e-3 * (sums.mean() or 1.0))[:, None] * rng.gamma(10.0, 0.1, (sums.size, width))
+        factors.append(A / A.sum(axis=0) * (total / width) ** (1 / len(problem.shape)))
+    return factors
 
 
 def random_factors(problem: Problem, width: int, rng: np.random.Generator) -> list[np.ndarray]:
@@ -59,6 +77,17 @@ def random_factors(problem: Problem, width: int, rng: np.random.Generator) -> li
         now = np.prod([A.mean(axis=0) for A in factors], axis=0).sum()
     ratio = (abs(level) or 1.0) / now
     return [A * ratio ** (1 / len(factors)) for A in factors]
+
+
+def _has_marginals(problem: Problem) -> bool:
+    """Whether the sums over slices say where a model of the data is large."""
+    storage = problem.storage
+    return (
+        isinstance(storage, SparseTensor)
+        and storage.absent == "zero"
+        and storage.mean() > 0
+        and problem.loss.domain is Domain.NONNEGATIVE
+    )
 
 
 def given_factors(problem: Problem, init: Any) -> list[np.ndarray]:

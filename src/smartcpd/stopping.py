@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from smartcpd.history import History, Record, Status
 
 MIN_EPOCHS = 8
+WINDOW = 10
+"""Passes over which a solver that goes downhill is judged."""
 ROUNDING = 1e-12
 """Relative error of a loss that is computed, below which changes are not believed."""
 
@@ -27,6 +29,12 @@ class Stopping:
     kkt_tol: float
     max_epochs: int
     max_time: float | None
+    full_passes: bool = False
+    """Whether every step goes downhill; progress is then judged by the last few steps."""
+
+    def for_full_passes(self) -> Stopping:
+        """The same criteria for solvers whose every step goes downhill."""
+        return replace(self, full_passes=True)
 
     def status(
         self, history: History, restarted: int, resolution: Callable[[], float]
@@ -39,7 +47,11 @@ class Stopping:
         rows = history[restarted:]
         last = rows[-1]
         n_epochs = last.epoch - rows[0].epoch
-        if self.tol > 0 and n_epochs >= MIN_EPOCHS:
+        if self.full_passes:
+            settled = self._settled(rows, resolution)
+            if settled is not None:
+                return settled
+        elif self.tol > 0 and n_epochs >= MIN_EPOCHS:
             middle = last.epoch - n_epochs // 2
             change = change_since(rows, middle)
             noise = max(resolution(), ROUNDING * abs(last.loss))
@@ -65,6 +77,21 @@ class Stopping:
                 "raise max_time for a closer fit.",
             )
         return None
+
+    def _settled(self, rows: Sequence[Record], resolution: Callable[[], float]) -> Status | None:
+        """Whether the last passes gained next to nothing."""
+        if self.tol == 0 or len(rows) <= WINDOW:
+            return None
+        last = rows[-1]
+        change = rows[-1 - WINDOW].objective - last.objective
+        scale = max(5e-4 * abs(last.loss), 5e-3 * resolution())
+        if not change < self.tol * scale:
+            return None
+        return Status(
+            True,
+            f"Converged: the last {WINDOW} passes lowered the loss by {change:.1e}, less than "
+            f"tol={self.tol:g} of {scale:.1e}.",
+        )
 
     def kkt_due(self, history: History) -> bool:
         """Whether to pay for a full gradient: at epochs 8, 16, 32, ..."""

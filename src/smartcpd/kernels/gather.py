@@ -48,10 +48,24 @@ def half_to_float(bits):
 
 
 @cache
+def load_number(data_dtype: str) -> Any:
+    """The compiled function that reads a number of some dtype at an address."""
+    half = data_dtype == "float16"
+    stored = {"float16": "uint16", "bool": "uint8"}.get(data_dtype, data_dtype)
+    item = numba.from_dtype(np.dtype(stored))
+
+    @numba.njit(error_model="numpy")
+    def number(address):
+        x = _load(address, item)
+        return half_to_float(x) if half else x
+
+    return number
+
+
+@cache
 def dense_gather(data_dtype: str, dtype: str) -> Block:
     """``out[i, f]`` = row ``first + i`` of fiber f along ``mode``."""
-    half = data_dtype == "float16"
-    item = numba.from_dtype(np.dtype("uint16" if half else data_dtype))
+    number = load_number(data_dtype)
 
     def gather(handle, fibers, mode, first, out):
         stride = handle[1 + mode]
@@ -64,8 +78,7 @@ def dense_gather(data_dtype: str, dtype: str) -> Block:
                     address[f] += fibers[f, k] * handle[1 + k]
         for i in range(out.shape[0]):
             for f in range(n_fibers):
-                x = _load(address[f] + i * stride, item)
-                out[i, f] = half_to_float(x) if half else x
+                out[i, f] = number(address[f] + i * stride)
 
     kinds = precision(dtype)
     name = f"gather.{data_dtype}.{dtype}"

@@ -1,4 +1,11 @@
-"""Algorithm 1: many iterations of fiber-sampled mirror descent in one call.
+"""Algorithm 1: many iterations of sampled mirror descent in one call.
+
+The gradient of an iteration is a sum of up to three parts:
+
+* sampled fibers, read whole: all there is for dense data, as in the paper;
+* sampled events, the nonzeros of sparse data, with what each adds to the loss of a zero;
+* a line b0 + b1 m in place of the derivative at the zeros, summed over all cells in closed form.
+  Where it is not the exact derivative, the fibers hold what it leaves.
 
 All factors live in one array A, mode after mode (mode n starts at row ``offsets[n]``), so that one
 compiled loop serves tensors of any order. An update splits A_n by rows into tiles: no tile reads
@@ -16,6 +23,7 @@ from numba import prange, types
 
 from smartcpd.kernels.blocks import precision
 from smartcpd.kernels.compiling import compile_kernel, in_precision
+from smartcpd.kernels.events import unpack_signature
 
 
 class Tiling(NamedTuple):
@@ -25,9 +33,9 @@ class Tiling(NamedTuple):
     worth_threads: bool
 
 
-def tiling(n_rows: int, n_fibers: int, rank: int) -> Tiling:
+def tiling(n_rows: int, n_fibers: int, rank: int, n_events: int = 0) -> Tiling:
     """Tiles that keep a block of cells in the cache, and enough of them to share when it pays."""
-    worth_threads = n_rows * n_fibers * rank >= 1_000_000
+    worth_threads = (n_rows * n_fibers + 4 * n_events) * rank >= 1_000_000
     cached = max(32, min(128, 32_768 // max(n_fibers, 1)))
     rows = min(cached, max(32, -(-n_rows // 8))) if worth_threads else cached
     return Tiling(rows, worth_threads)
@@ -52,6 +60,99 @@ def khatri_rao_rows(A, offsets, fibers, mode, scale, H, Ht):
             H[f, r] *= scale
 
 
+@numba.njit(error_model="numpy")
+def event_terms(A, offsets, rows, mode, H, owner):
+    """For each event, the product of its rows of all factors but one, and its row in that one."""
+    n_events, rank = H.shape
+    first = 1 if mode == 0 else 0
+    for e in range(n_events):
+        for r in range(rank):
+            H[e, r] = A[rows[e, first], r]
+        for k in range(first + 1, rows.shape[1]):
+            if k != mode:
+                for r in range(rank):
+                    H[e, r] *= A[rows[e, k], r]
+        owner[e] = rows[e, mode] - offsets[mode]
+
+
+@numba.njit(error_model="numpy")
+def by_tile(owner, tile_rows, starts, order):
+    """List the events tile after tile: those of tile k at order[starts[k]:starts[k + 1]]."""
+    starts[:] = 0
+    for e in range(owner.size):
+        starts[owner[e] // tile_rows + 1] += 1
+    for k in range(1, starts.size):
+        starts[k] += starts[k - 1]
+    for e in range(owner.size):
+        tile = owner[e] // tile_rows
+        order[starts[tile]] = e
+        starts[tile] += 1
+    for k in range(starts.size - 1, 0, -1):
+        starts[k] = starts[k - 1]
+    starts[0] = 0
+
+
+@numba.njit(error_model="numpy")
+def add_events(surplus, loss_p, weight, chosen, owner, x, H, A_n, work, at, G):
+    """Add the gradient of the chosen events, those of one tile, to G.
+
+    ``work`` has room for three numbers an event; this tile's begin at ``at``.
+    """
+    n_events = chosen.size
+    rank = H.shape[1]
+    x_here = work[0, at : at + n_events]
+    m = work[1, at : at + n_events]
+    d = work[2, at : at + n_events]
+    for j in range(n_events):
+        e = chosen[j]
+        total = A_n[owner[e], 0] * H[e, 0]
+        for r in range(1, rank):
+            total += A_n[owner[e], r] * H[e, r]
+        m[j] = total
+        x_here[j] = x[e]
+    surplus(x_here, m, loss_p, d)
+    for j in range(n_events):
+        e = chosen[j]
+        c = weight * d[j]
+        for r in range(rank):
+            G[owner[e], r] += c * H[e, r]
+
+
+@numba.njit(error_model="numpy")
+def add_line(b0, b1, scale, sums, grams, mode, A_tile, G):
+    """Add the gradient of the sum over all cells whose derivative is b0 + b1 m."""
+    rank = G.shape[1]
+    order = sums.shape[0]
+    product = np.empty_like(grams[0])
+    for r in range(rank):
+        total = b0 * scale
+        for k in range(order):
+            if k != mode:
+                total *= sums[k, r]
+        for i in range(G.shape[0]):
+            G[i, r] += total
+    if b1 != 0.0:
+        for r in range(rank):
+            for q in range(rank):
+                total = b1 * scale
+                for k in range(order):
+                    if k != mode:
+                        total *= grams[k, r, q]
+                product[r, q] = total
+        G += np.dot(A_tile, product)
+
+
+@numba.njit(error_model="numpy")
+def summarise(F, use_gram, sums, gram):
+    """Column sums of a factor and, if asked for, its Gram matrix."""
+    sums[:] = 0
+    for i in range(F.shape[0]):
+        for r in range(F.shape[1]):
+            sums[r] += F[i, r]
+    if use_gram:
+        np.dot(F.T, F, gram)
+
+
 def sweep(
     gather,
     handle,
@@ -59,6 +160,14 @@ def sweep(
     offsets,
     modes,
     fibers,
+    unpack,
+    event_handle,
+    events,
+    event_starts,
+    event_weights,
+    surplus,
+    lines,
+    line_scale,
     inner_iterations,
     tile_rows,
     loss,
@@ -79,7 +188,11 @@ def sweep(
     S,
     updates,
 ):
-    """Run one iteration for each row of ``modes`` and ``fibers``; A, S and updates change.
+    """Run one iteration for each of ``modes``; A, S and updates change.
+
+    ``fibers[t]`` and ``events[event_starts[t]:event_starts[t + 1]]`` are what iteration t reads,
+    each event with weight ``event_weights[t]``. ``lines`` holds (b0, b1) for the derivative and for
+    its convex part, ``line_scale`` one over the number of cells, or 0 where there is no line.
 
     One long function with many arguments on purpose: bundling them in tuples, or calling the body
     of the loop, costs a tenth of an iteration in reference counts.
@@ -94,6 +207,23 @@ def sweep(
     C = np.empty_like(G)
     D = np.empty_like(G)
     Gamma = np.empty_like(G)
+    order = shape.size
+    max_events = 0
+    for t in range(modes.size):
+        max_events = max(max_events, event_starts[t + 1] - event_starts[t])
+    rows_e = np.empty((max_events, order), np.uint32)
+    x_e = np.empty(max_events, A.dtype)
+    H_e = np.empty((max_events, rank), A.dtype)
+    owner = np.empty(max_events, np.int64)
+    listed = np.empty(max_events, np.int64)
+    work_e = np.empty((3, max_events), A.dtype)
+    sums = np.empty((order, rank), A.dtype)
+    grams = np.empty((order, rank, rank), A.dtype)
+    use_line = line_scale > 0.0
+    use_gram = lines[0, 1] != 0.0 or lines[1, 1] != 0.0
+    if use_line:
+        for k in range(order):
+            summarise(A[offsets[k] : offsets[k + 1]], use_gram, sums[k], grams[k])
     for t in range(modes.size):
         n = modes[t]
         slot = slots[n]
@@ -102,9 +232,17 @@ def sweep(
         step_pair = (step_p[n, 0], step_p[n, 1])
         mirror_pair = (mirror_p[n, 0], mirror_p[n, 1])
         project_pair = (project_p[n, 0], project_p[n, 1])
-        scale = A.dtype.type(1.0 / (n_fibers * n_rows))
+        scale = A.dtype.type(1.0 / (max(n_fibers, 1) * n_rows))
         khatri_rao_rows(A, offsets, fibers[t], n, scale, H, Ht)
         n_tiles = (n_rows + tile_rows[n] - 1) // tile_rows[n]
+        n_events = event_starts[t + 1] - event_starts[t]
+        tile_starts = np.zeros(n_tiles + 1, np.int64)
+        if n_events > 0:
+            unpack(
+                event_handle, offsets, events, event_starts[t], rows_e[:n_events], x_e[:n_events]
+            )
+            event_terms(A, offsets, rows_e[:n_events], n, H_e[:n_events], owner[:n_events])
+            by_tile(owner[:n_events], tile_rows[n], tile_starts, listed[:n_events])
         for _ in range(inner_iterations):
             for tile in prange(n_tiles):
                 thread = numba.get_thread_id()
@@ -119,13 +257,46 @@ def sweep(
                 g = G[i0:i1].reshape(-1)
                 gamma = Gamma[i0:i1].reshape(-1)
 
-                gather(handle, fibers[t], n, i0, x.reshape(i1 - i0, n_fibers))
-                np.dot(A_tile, Ht, m.reshape(i1 - i0, n_fibers))
-                loss[0](x, m, loss_p, d)
-                np.dot(d.reshape(i1 - i0, n_fibers), H, G[i0:i1])
+                if n_fibers > 0:
+                    gather(handle, fibers[t], n, i0, x.reshape(i1 - i0, n_fibers))
+                    np.dot(A_tile, Ht, m.reshape(i1 - i0, n_fibers))
+                else:
+                    G[i0:i1] = 0.0
+                    C[i0:i1] = 0.0
+                for part in range(2 if uses_convex_part else 1):
+                    G_part = G if part == 0 else C
+                    if n_fibers > 0:
+                        loss[part](x, m, loss_p, d)
+                        if use_line:
+                            for i in range(cells):
+                                d[i] -= lines[part, 0] + lines[part, 1] * m[i]
+                        np.dot(d.reshape(i1 - i0, n_fibers), H, G_part[i0:i1])
+                    if use_line:
+                        add_line(
+                            lines[part, 0],
+                            lines[part, 1],
+                            line_scale,
+                            sums,
+                            grams,
+                            n,
+                            A_tile,
+                            G_part[i0:i1],
+                        )
+                    if tile_starts[tile + 1] > tile_starts[tile]:
+                        add_events(
+                            surplus[part],
+                            loss_p,
+                            event_weights[t],
+                            listed[tile_starts[tile] : tile_starts[tile + 1]],
+                            owner,
+                            x_e,
+                            H_e,
+                            A[first : first + n_rows],
+                            work_e,
+                            tile_starts[tile],
+                            G_part,
+                        )
                 if uses_convex_part:
-                    loss[1](x, m, loss_p, d)
-                    np.dot(d.reshape(i1 - i0, n_fibers), H, C[i0:i1])
                     to_duals[slot](a, mirror_pair, D[i0:i1].reshape(-1))
 
                 s = S[first + i0 : first + i1].reshape(-1)
@@ -152,6 +323,8 @@ def sweep(
                     project_pair,
                 )
             updates[n] += 1
+        if use_line:
+            summarise(A[first : first + n_rows], use_gram, sums[n], grams[n])
 
 
 @cache
@@ -171,6 +344,14 @@ def compiled_sweep(dtype: str, n_slots: int, parallel: bool) -> Any:
         integers,
         integers,
         types.Array(types.int64, 3, "C"),
+        types.FunctionType(unpack_signature(dtype)),
+        integers,
+        integers,
+        integers,
+        kinds.vector,
+        types.UniTuple(types.FunctionType(kinds.entrywise), 2),
+        kinds.matrix,
+        kinds.real,
         types.intp,
         integers,
         types.UniTuple(types.FunctionType(kinds.entrywise), 2),

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from smartcpd.kernels.blocks import entrywise_block, total_block
-from smartcpd.kernels.compiling import Block
+from smartcpd.kernels.compiling import Block, inline
 from smartcpd.piece import Piece
 
 EPS = 1e-9
@@ -58,6 +58,30 @@ class Loss(Piece):
         """The mirror map under which Jensen steps majorise this loss; None where none does."""
         return None
 
+    @property
+    def allows_zeros(self) -> bool:
+        """Whether an exact zero can be an observation."""
+        return True
+
+    @property
+    def background(self) -> tuple[float, float, float] | None:
+        """(c0, c1, c2) such that l(0, m) = c0 + c1 m + c2 m² / 2 for every m, where they exist.
+
+        The zeros of a sparse tensor then cost nothing.
+        """
+        return None
+
+    @property
+    def convex_background(self) -> tuple[float, float] | None:
+        """(b0, b1) such that ``convex_derivative(0, m)`` = b0 + b1 m, where they exist."""
+        return None
+
+    taylor_at_zero: ClassVar[Any] = None
+    """A formula p -> (slope, curvature) of l(0, m) at m = 0; None where m may be negative.
+
+    Where most cells have a small m, this is nearly all there is to say about their zeros.
+    """
+
     @staticmethod
     def value(x: Any, m: Any, p: Any) -> Any:
         """l(x, m)."""
@@ -86,14 +110,23 @@ class Loss(Piece):
         """Draw data whose model is m."""
         raise NotImplementedError
 
-    def derivative_block(self, dtype: str) -> Block:
-        return _loss_block(self.blueprint, "derivative", dtype)
+    def derivative_block(self, dtype: str, part: str = "whole") -> Block:
+        return _loss_block(self.blueprint, "derivative", part, dtype)
 
-    def convex_block(self, dtype: str) -> Block:
-        return _loss_block(self.blueprint, "convex_derivative", dtype)
+    def convex_block(self, dtype: str, part: str = "whole") -> Block:
+        return _loss_block(self.blueprint, "convex_derivative", part, dtype)
 
-    def value_block(self, dtype: str) -> Block:
-        return _loss_block(self.blueprint, "value", dtype)
+    def value_block(self, dtype: str, part: str = "whole") -> Block:
+        """The sum over an array of cells of l, or of a part of it.
+
+        "surplus" is l(x, m) - l(0, m), what a nonzero adds to the background; "remainder" is what
+        Taylor's quadratic leaves of l(0, m); "weighted" is x l(0, m), with a weight for x.
+        """
+        return _loss_block(self.blueprint, "value", part, dtype)
+
+    def values_block(self, dtype: str, part: str = "whole") -> Block:
+        """As `value_block`, cell by cell."""
+        return _loss_block(self.blueprint, "values", part, dtype)
 
     @classmethod
     def formula(cls, name: str, dtype: str) -> Any:
@@ -102,7 +135,45 @@ class Loss(Piece):
 
 
 @lru_cache(maxsize=256)
-def _loss_block(blueprint: Any, formula: str, dtype: str) -> Block:
+def _loss_block(blueprint: Any, formula: str, part: str, dtype: str) -> Block:
     make = total_block if formula == "value" else entrywise_block
-    scalar = blueprint.formula(formula, dtype)
-    return make(scalar, f"{blueprint.name}.{formula}", dtype, blueprint.on_disk)
+    scalar = blueprint.formula(formula.replace("values", "value"), dtype)
+    if part != "whole":
+        scalar = _PARTS[part](blueprint, formula, inline(scalar, dtype), dtype)
+    return make(scalar, f"{blueprint.name}.{formula}.{part}", dtype, blueprint.on_disk)
+
+
+def _surplus(blueprint: Any, formula: str, f: Any, dtype: str) -> Any:
+    zero = np.dtype(dtype).type(0)
+
+    def surplus(x, m, p):
+        return f(x, m, p) - f(zero, m, p)
+
+    return surplus
+
+
+def _remainder(blueprint: Any, formula: str, f: Any, dtype: str) -> Any:
+    zero = np.dtype(dtype).type(0)
+    taylor = inline(blueprint.taylor_at_zero, dtype)
+
+    def value(x, m, p):
+        slope, curvature = taylor(p)
+        return f(zero, m, p) - slope * m - 0.5 * curvature * m * m
+
+    def derivative(x, m, p):
+        slope, curvature = taylor(p)
+        return f(zero, m, p) - slope - curvature * m
+
+    return derivative if formula == "derivative" else value
+
+
+def _weighted(blueprint: Any, formula: str, f: Any, dtype: str) -> Any:
+    zero = np.dtype(dtype).type(0)
+
+    def weighted(x, m, p):
+        return x * f(zero, m, p)
+
+    return weighted
+
+
+_PARTS = {"surplus": _surplus, "remainder": _remainder, "weighted": _weighted}

@@ -28,6 +28,10 @@ class BernoulliLogit(Loss):
     def jensen_mirror(self):
         return "quadratic"
 
+    @property
+    def convex_background(self):
+        return 0.0, 0.25
+
     @staticmethod
     def value(x, m, p):
         return max(m, 0.0) + log(1.0 + exp(-abs(m))) - x * m

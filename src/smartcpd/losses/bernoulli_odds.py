@@ -27,6 +27,14 @@ class BernoulliOdds(Loss):
     def jensen_mirror(self):
         return "burg"
 
+    @property
+    def convex_background(self):
+        return 0.0, 0.0
+
+    @staticmethod
+    def taylor_at_zero(p):
+        return 1.0, -1.0
+
     @staticmethod
     def value(x, m, p):
         return log(1.0 + m) - x * log(m + EPS)

@@ -42,6 +42,22 @@ class Beta(Loss):
             return "burg"
         return "quadratic" if self.beta <= 2 else f"power({float(self.beta)!r})"
 
+    @property
+    def allows_zeros(self):
+        return self.beta > 0
+
+    @property
+    def background(self):
+        # l(0, m) = u^beta / beta with u = m + eps.
+        exact = {1.0: (EPS, 1.0, 0.0), 2.0: (0.5 * EPS**2, EPS, 1.0)}
+        return exact.get(float(self.beta))
+
+    @property
+    def convex_background(self):
+        if self.beta <= 1:
+            return 0.0, 0.0
+        return (EPS, 1.0) if self.beta == 2 else None
+
     @staticmethod
     def value(x, m, p):
         beta = p[0]

@@ -27,6 +27,10 @@ class Gamma(Loss):
     def jensen_mirror(self):
         return "power(-1)"
 
+    @property
+    def allows_zeros(self):
+        return False
+
     @staticmethod
     def value(x, m, p):
         u = m + EPS

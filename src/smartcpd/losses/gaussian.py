@@ -26,6 +26,14 @@ class Gaussian(Loss):
     def jensen_mirror(self):
         return "quadratic"
 
+    @property
+    def background(self):
+        return 0.0, 0.0, 1.0
+
+    @property
+    def convex_background(self):
+        return 0.0, 1.0
+
     @staticmethod
     def value(x, m, p):
         return 0.5 * (x - m) * (x - m)

@@ -36,6 +36,10 @@ class Huber(Loss):
     def jensen_mirror(self):
         return "quadratic"
 
+    @property
+    def convex_background(self):
+        return 0.0, 1.0
+
     @staticmethod
     def value(x, m, p):
         e = abs(x - m)

@@ -34,6 +34,14 @@ class NegativeBinomial(Loss):
     def jensen_mirror(self):
         return "burg"
 
+    @property
+    def convex_background(self):
+        return 0.0, 0.0
+
+    @staticmethod
+    def taylor_at_zero(p):
+        return p[0], -p[0]
+
     @staticmethod
     def value(x, m, p):
         return (p[0] + x) * log(1.0 + m) - x * log(m + EPS)

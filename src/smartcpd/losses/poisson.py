@@ -26,6 +26,14 @@ class Poisson(Loss):
     def jensen_mirror(self):
         return "burg"
 
+    @property
+    def background(self):
+        return 0.0, 1.0, 0.0
+
+    @property
+    def convex_background(self):
+        return 0.0, 0.0
+
     @staticmethod
     def value(x, m, p):
         return m - x * log(m + EPS)

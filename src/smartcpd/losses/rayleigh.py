@@ -32,6 +32,10 @@ class Rayleigh(Loss):
     def jensen_mirror(self):
         return "power(-2)"
 
+    @property
+    def allows_zeros(self):
+        return False
+
     @staticmethod
     def value(x, m, p):
         u = m + EPS

@@ -10,7 +10,7 @@ from smartcpd import mirrors, threads
 from smartcpd.errors import IncompatibleError, InvalidParameterError
 from smartcpd.kkt import relative_kkt_residual
 from smartcpd.model import CPModel
-from smartcpd.objective import Objective
+from smartcpd.objectives import objective_of
 from smartcpd.problem import Problem
 from smartcpd.stack import offsets, stack
 
@@ -76,7 +76,8 @@ def stationarity(
     bounds = _bounds(problem, phi)
     p = phi.params
     dual = _to_dual(phi, A)
-    objective = Objective(problem.storage, problem.loss, threads.resolve(None))
+    n_threads = threads.resolve(None)
+    objective = objective_of(problem.storage, problem.loss, n_threads)
 
     def value_and_gradient(flat: np.ndarray) -> tuple[float, np.ndarray]:
         B = flat.reshape(A.shape)
@@ -86,7 +87,7 @@ def stationarity(
         gradient += (_to_dual(phi, B) - dual) / (2 * lam)
         return value, gradient.reshape(-1)
 
-    with threads.limited_to(objective.n_threads):
+    with threads.limited_to(n_threads):
         found = minimize(
             value_and_gradient,
             A.reshape(-1),

@@ -1,6 +1,16 @@
 """Samplers: which part of the data an iteration reads. One a file."""
 
-from smartcpd.sampling.base import Draws, Sampler
-from smartcpd.sampling.uniform import Uniform
+from typing import Any
 
-__all__ = ["Draws", "Sampler", "Uniform"]
+from smartcpd.registry import Registry
+from smartcpd.sampling.base import Draws, Sampler
+
+registry = Registry("sampler", Sampler, __name__)
+get = registry.get
+names = registry.names
+
+__all__ = ["Draws", "Sampler", "get", "names", "registry"]
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(registry, name)

@@ -1,10 +1,13 @@
 """Solvers: the loops that fit a problem. One a file."""
 
 from smartcpd.errors import InvalidParameterError
+from smartcpd.solvers.auto import auto
 from smartcpd.solvers.base import Observer, Report, Result, Settings, Solver
+from smartcpd.solvers.mm import mm
+from smartcpd.solvers.online import online
 from smartcpd.solvers.smd import smd
 
-SOLVERS: dict[str, Solver] = {"auto": smd, "smd": smd}
+SOLVERS: dict[str, Solver] = {"auto": auto, "smd": smd, "mm": mm, "online": online}
 
 __all__ = ["SOLVERS", "Observer", "Report", "Result", "Settings", "Solver", "get", "names"]
 

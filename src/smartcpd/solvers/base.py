@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -24,6 +24,11 @@ class Settings:
     averaging: bool
     dtype: str
     n_threads: int
+    given_start: bool = False
+    """Whether the user chose where to start."""
+
+    def for_full_passes(self) -> Settings:
+        return replace(self, stopping=self.stopping.for_full_passes())
 
 
 @dataclass(frozen=True)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from smartcpd import mirrors
+from smartcpd import constraints, mirrors, steps
+from smartcpd.backgrounds.line import fitted_lines
+from smartcpd.kernels.events import unpack_block
+from smartcpd.kernels.fibers import zero_gather
 from smartcpd.kernels.sweep import compiled_sweep, tiling
-from smartcpd.objective import Objective
 from smartcpd.problem import Phase, Problem
-from smartcpd.sampling import Draws, Uniform
+from smartcpd.sampling import Draws
 from smartcpd.solvers.base import Settings
 from smartcpd.stack import offsets
 from smartcpd.steps import Probe
+from smartcpd.storage import SparseTensor
 
 N_PROBES = 4
 
@@ -34,6 +38,7 @@ class Sweeper:
         self.state = np.zeros((n_rows, problem.rank), dtype=settings.dtype)
         self.updates = np.zeros(n_modes, dtype=settings.dtype)
         self._step_p = np.zeros((n_modes, 2), dtype=settings.dtype)
+        self._lines = np.zeros((2, 2), dtype=settings.dtype)
         self._bind()
 
     def start(self, A: np.ndarray, rng: np.random.Generator) -> None:
@@ -42,12 +47,27 @@ class Sweeper:
         self.updates[:] = 0
         self._step_p[:] = [self.phase.step.params(probe) for probe in self._probes(A, rng)]
 
+    def fit_background(self, A: np.ndarray, rng: np.random.Generator) -> None:
+        """Fit the line that stands for the zeros of sparse data to the factors A."""
+        if self.problem.has_background:
+            convex = self.phase.step.needs_convex_part
+            fitted = fitted_lines(self.problem.loss, self.problem.shape, A, rng, convex)
+            self._lines[:] = fitted
+
     def run(self, draws: Draws, A: np.ndarray) -> None:
         """One iteration for each draw."""
+        scale = 1.0 / self.problem.storage.n_observed
         self._compiled(
             *self._reading,
             draws.modes,
             draws.fibers,
+            *self._events,
+            draws.events,
+            draws.event_starts,
+            (draws.event_weights * scale).astype(self.settings.dtype),
+            self._surplus,
+            self._lines,
+            self._lines.dtype.type(scale if self.problem.has_background else 0.0),
             self.settings.inner_iterations,
             *self._rules,
             A,
@@ -74,7 +94,8 @@ class Sweeper:
         duals = [m if reads_dual else mirrors.get("quadratic") for m, _ in distinct]
         derivative = problem.loss.derivative_block(dtype)
         convex = problem.loss.convex_block(dtype) if needs_convex else derivative
-        tiles = [tiling(size, settings.n_fibers, rank) for size in shape]
+        n_events = problem.sampler.n_events(problem.storage)
+        tiles = [tiling(size, settings.n_fibers, rank, n_events) for size in shape]
         parallel = settings.n_threads > 1 and any(t.worth_threads for t in tiles)
         cells = max(t.rows for t in tiles) * settings.n_fibers
 
@@ -82,9 +103,10 @@ class Sweeper:
             return np.array(list(values), dtype=dtype)
 
         self._compiled = compiled_sweep(dtype, len(distinct), parallel)
+        self._bind_data()
         self._reading = (
-            problem.storage.gather_block(dtype),
-            problem.storage.handle(),
+            self._gather,
+            self._handle,
             np.array(shape, dtype=np.int64),
             offsets(shape),
         )
@@ -106,17 +128,31 @@ class Sweeper:
             np.empty((settings.n_threads if parallel else 1, 3, cells), dtype=dtype),
         )
 
+    def _bind_data(self) -> None:
+        """How fibers and events are read; a stand-in unpacks events where there are none."""
+        problem, dtype = self.problem, self.settings.dtype
+        storage, loss = problem.storage, problem.loss
+        nothing = np.zeros(1, np.int64)
+        if isinstance(storage, SparseTensor) and problem.sampler.splits:
+            part = "surplus" if problem.has_background else "whole"
+            convex = self.phase.step.needs_convex_part
+            self._gather, self._handle = zero_gather(dtype), nothing
+            self._events = (storage.events.unpack_block(dtype), storage.events.handle())
+            derivative = loss.derivative_block(dtype, part)
+            self._surplus = (derivative, loss.convex_block(dtype, part) if convex else derivative)
+        else:
+            self._gather, self._handle = storage.gather_block(dtype), storage.handle()
+            self._events = (unpack_block("uint8", dtype), nothing)
+            derivative = loss.derivative_block(dtype)
+            self._surplus = (derivative, derivative)
+
     def _probes(self, A: np.ndarray, rng: np.random.Generator) -> list[Probe]:
         """The size of the first gradients and of the factor's entries, mode by mode."""
-        problem, n_fibers = self.problem, self.settings.n_fibers
-        objective = Objective(problem.storage, problem.loss)
-        fibers = Uniform().draw(problem.shape, N_PROBES, n_fibers, rng).fibers
-        starts = offsets(problem.shape)
-        wide = A.astype(np.float64)
+        starts = offsets(self.problem.shape)
         probes = []
         for mode, phi in enumerate(self.phase.mirrors):
-            gradients = [objective.sampled_gradient(wide, mode, f) for f in fibers]
-            typical = np.sqrt(np.mean(wide[starts[mode] : starts[mode + 1]] ** 2))
+            gradients = [self._probe(mode, A, rng) for _ in range(N_PROBES)]
+            typical = np.sqrt(np.mean(A[starts[mode] : starts[mode + 1]].astype(np.float64) ** 2))
             probes.append(
                 Probe(
                     float(np.mean(np.square(gradients))) or 1.0,
@@ -124,3 +160,30 @@ class Sweeper:
                 )
             )
         return probes
+
+    def _probe(self, mode: int, A: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        problem, settings = self.problem, self.settings
+        draws = problem.sampler.draw(problem.storage, np.array([mode]), settings.n_fibers, rng)
+        return sampled_gradient(problem, settings, draws, A, rng)
+
+
+def sampled_gradient(
+    problem: Problem, settings: Settings, draws: Draws, A: np.ndarray, rng: np.random.Generator
+) -> np.ndarray:
+    """The gradient that an iteration sees: the difference a plain step makes.
+
+    ``draws`` are those of one iteration; ``rng`` draws the cells that the background is fitted to.
+    """
+    # A long step, since gradients of a mean over many cells are tiny next to the factors.
+    eta = float(problem.storage.n_observed)
+    n_modes = len(problem.shape)
+    phase = Phase(steps.get("constant"), (mirrors.get("quadratic"),) * n_modes)
+    plain = replace(problem, constraints=(constraints.get("free"),) * n_modes, phases=(phase,))
+    sweeper = Sweeper(plain, phase, replace(settings, dtype="float64", inner_iterations=1))
+    sweeper._step_p[:, 0] = eta
+    before = A.astype(np.float64)
+    after = before.copy()
+    sweeper.fit_background(before, rng)
+    sweeper.run(draws, after)
+    first, last = offsets(problem.shape)[draws.modes[0] :][:2]
+    return (before - after)[first:last] / eta

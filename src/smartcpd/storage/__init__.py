@@ -2,5 +2,6 @@
 
 from smartcpd.storage.base import Storage, as_storage
 from smartcpd.storage.dense import Dense
+from smartcpd.storage.sparse import SparseTensor
 
-__all__ = ["Dense", "Storage", "as_storage"]
+__all__ = ["Dense", "SparseTensor", "Storage", "as_storage"]

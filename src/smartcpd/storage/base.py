@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from smartcpd.errors import IncompatibleError
 from smartcpd.kernels.compiling import Block
 from smartcpd.losses import Loss
 
@@ -19,6 +20,11 @@ class Storage(Protocol):
     @property
     def n_cells(self) -> int:
         """Number of cells, as a Python integer: it may exceed any machine integer."""
+        ...
+
+    @property
+    def n_observed(self) -> int:
+        """Number of cells that the mean loss is taken over."""
         ...
 
     def handle(self) -> np.ndarray:
@@ -40,6 +46,10 @@ class Storage(Protocol):
         """The mean over all cells."""
         ...
 
+    def typical(self) -> float:
+        """About how large a model of nonnegative data is where it matters."""
+        ...
+
     def mean_square(self) -> float:
         """The mean of the squares of all cells."""
         ...
@@ -49,8 +59,28 @@ class Storage(Protocol):
         ...
 
 
-def as_storage(X: Any) -> Storage:
-    """The storage for what the user passed."""
+def as_storage(X: Any, absent: str = "zero") -> Storage:
+    """The storage for what the user passed; ``absent`` says what sparse data leaves out."""
     from smartcpd.storage.dense import Dense
+    from smartcpd.storage.sparse import SparseTensor
 
-    return X if isinstance(X, Dense) else Dense.of(X)
+    if isinstance(X, Dense):
+        return X
+    if isinstance(X, SparseTensor) or _is_sparse(X):
+        return SparseTensor.of(X, absent)
+    if absent != "zero":
+        raise IncompatibleError(
+            f"absent={absent!r} is about cells that sparse data does not store; X is dense "
+            f"({type(X).__name__}). Pass a SparseTensor of the observed cells."
+        )
+    return Dense.of(X)
+
+
+def _is_sparse(X: Any) -> bool:
+    """SciPy's sparse arrays, pydata's, and pyttb's sptensor, none of which need be installed."""
+    module = type(X).__module__.split(".")[0]
+    return (
+        hasattr(X, "tocoo")
+        or (module == "sparse" and hasattr(X, "coords"))
+        or (module == "pyttb" and hasattr(X, "subs"))
+    )

@@ -29,11 +29,6 @@ class Dense:
     @classmethod
     def of(cls, X: Any) -> Dense:
         """Accept what NumPy understands as an array of real numbers; refuse the rest by name."""
-        if hasattr(X, "toarray") or type(X).__module__.startswith("sparse"):
-            raise InvalidDataError(
-                f"X is sparse ({type(X).__name__}), and this would need a dense array of "
-                f"{8 * math.prod(X.shape):,} bytes. Pass X.toarray() if that is what you want."
-            )
         if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
             raise InvalidDataError(
                 f"X is a masked array with {int(np.ma.count_masked(X))} masked cells, and every "
@@ -86,13 +81,16 @@ class Dense:
     def n_cells(self) -> int:
         return math.prod(self.shape)
 
+    @property
+    def n_observed(self) -> int:
+        return self.n_cells
+
     def handle(self) -> np.ndarray:
         address = self.array.__array_interface__["data"][0]
         return np.array([address, *self.array.strides], dtype=np.int64)
 
     def gather_block(self, dtype: str) -> Block:
-        name = self.array.dtype.name
-        return dense_gather("uint8" if name == "bool" else name, dtype)
+        return dense_gather(self.array.dtype.name, dtype)
 
     def pass_mode(self) -> int:
         long_enough = [
@@ -102,6 +100,9 @@ class Dense:
 
     def mean(self) -> float:
         return sum(float(slab.sum(dtype=np.float64)) for _, slab in self._slabs()) / self.n_cells
+
+    def typical(self) -> float:
+        return self.mean()
 
     def mean_square(self) -> float:
         squares = (float(np.square(slab, dtype=np.float64).sum()) for _, slab in self._slabs())

@@ -1,0 +1,93 @@
+"""Taylor's quadratic for all cells, corrected at the few where the model is large."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from smartcpd.backgrounds.base import Sum
+from smartcpd.backgrounds.quadratic import Quadratic, QuadraticLoss, quadratic_sum
+from smartcpd.kernels.hot_cells import compiled_find_hot_cells
+from smartcpd.kernels.lanes import padded
+from smartcpd.losses import Loss
+from smartcpd.objectives.events import event_sum
+from smartcpd.stack import offsets
+from smartcpd.storage.events import Events
+
+THRESHOLD = 0.05
+"""Below it, what Taylor's quadratic leaves of log(1 + m) is less than m³ / 3 = 4e-5."""
+MAX_CELLS = 1 << 20
+MAX_VISITS = 1 << 24
+MAX_GROWTH = 1.05
+
+
+@dataclass(frozen=True)
+class HotCells:
+    """For nonnegative models that are small nearly everywhere, as those of rare events are.
+
+    The cells are those that were large at the factors given to ``of``; when the factors have moved
+    a good deal, they are looked up anew.
+    """
+
+    loss: Loss
+    shape: tuple[int, ...]
+    n_threads: int
+    cells: Events
+    square_sum: float
+    """The sum of m² over all cells, when they were found."""
+
+    @classmethod
+    def of(
+        cls, loss: Loss, shape: tuple[int, ...], n_threads: int, A: np.ndarray
+    ) -> HotCells | None:
+        """With the cells that are large at A; None where they are too many."""
+        starts = offsets(shape)
+        ranking = np.concatenate(
+            [np.argsort(-F, axis=0, kind="stable") for F in np.split(A, starts[1:-1])]
+        )
+        cells = np.empty((MAX_CELLS, len(shape)), np.uint32)
+        found = compiled_find_hot_cells()(
+            padded(A), A.shape[1], starts, ranking, THRESHOLD, MAX_VISITS, cells
+        )
+        if found < 0:
+            return None
+        columns = tuple(np.ascontiguousarray(c) for c in cells[:found].T)
+        events = Events(columns, np.zeros(found, np.uint8), shape)
+        return cls(loss, shape, n_threads, events, _square_sum(A, shape))
+
+    def is_stale(self, A: np.ndarray) -> bool:
+        """Whether other cells may have become large.
+
+        They must not go unnoticed: Taylor's quadratic falls without bound where m exceeds 1.
+        """
+        return _square_sum(A, self.shape) > MAX_GROWTH * self.square_sum
+
+    def sum(self, A: np.ndarray, want_gradient: bool) -> Sum:
+        slope, curvature = self.loss.taylor_at_zero(self.loss.params)
+        quadratic = Quadratic(0.0, slope, curvature)
+        total, gradient = quadratic_sum(A, self.shape, quadratic, want_gradient)
+        correction = event_sum(
+            self.cells,
+            self.loss.value_block("float64", "remainder"),
+            self.loss.derivative_block("float64", "remainder"),
+            self.loss.params,
+            A,
+            want_gradient,
+            self.n_threads,
+        )
+        if want_gradient:
+            return Sum(total + correction.total, gradient + correction.gradient)
+        return Sum(total + correction.total, A, self._bound(A, curvature) ** 2 / 12)
+
+    def _bound(self, A: np.ndarray, curvature: float) -> float:
+        """The most that is left out at the other cells: by Taylor's theorem, at most
+        |curvature| * threshold / 3 of the sum of their m², which is known."""
+        squares = QuadraticLoss(0.0, 2.0)
+        blocks = squares.value_block("float64"), squares.derivative_block("float64")
+        hot = event_sum(self.cells, *blocks, squares.params, A, False, self.n_threads).total
+        return abs(curvature) * THRESHOLD / 3 * max(_square_sum(A, self.shape) - hot, 0.0)
+
+
+def _square_sum(A: np.ndarray, shape: tuple[int, ...]) -> float:
+    return quadratic_sum(A, shape, Quadratic(0.0, 0.0, 2.0), False)[0]

@@ -1,0 +1,67 @@
+"""Sums of quadratics of the model over all cells, in closed form.
+
+For m = a low-rank model, the sum of m over all cells is a product of column sums, and that of m² a
+product of Gram matrices: the zeros of a tensor cost nothing wherever a loss is a quadratic there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from smartcpd.losses import Data, Domain, Loss
+from smartcpd.stack import offsets
+
+
+class Quadratic(NamedTuple):
+    """The function c0 + c1 m + c2 m² / 2."""
+
+    c0: float
+    c1: float
+    c2: float
+
+    def at(self, m: np.ndarray) -> np.ndarray:
+        return self.c0 + (self.c1 + 0.5 * self.c2 * m) * m
+
+
+@dataclass(frozen=True)
+class QuadraticLoss(Loss):
+    """c1 m + c2 m² / 2 as a loss, for compiled sums over chosen cells."""
+
+    c1: float
+    c2: float
+
+    name = "quadratic"
+    data = Data.REAL
+    domain = Domain.REAL
+
+    @staticmethod
+    def value(x: Any, m: Any, p: Any) -> Any:
+        return (p[0] + 0.5 * p[1] * m) * m
+
+    @staticmethod
+    def derivative(x: Any, m: Any, p: Any) -> Any:
+        return p[0] + p[1] * m
+
+
+def quadratic_sum(
+    A: np.ndarray, shape: tuple[int, ...], q: Quadratic, want_gradient: bool
+) -> tuple[float, np.ndarray]:
+    """The sum of q(m) over all cells of the model with stacked factors A, and its gradient."""
+    factors = np.split(A, offsets(shape)[1:-1])
+    sums = np.array([F.sum(axis=0) for F in factors])
+    grams = np.array([F.T @ F for F in factors]) if q.c2 else np.ones((len(shape), 1, 1))
+    total = q.c0 * float(np.prod([float(n) for n in shape]))
+    total += q.c1 * float(sums.prod(axis=0).sum())
+    if q.c2:
+        total += 0.5 * q.c2 * float(grams.prod(axis=0).sum())
+    if not want_gradient:
+        return total, A
+    parts = []
+    for n, F in enumerate(factors):
+        rest = np.arange(len(shape)) != n
+        G = np.broadcast_to(q.c1 * sums[rest].prod(axis=0), F.shape)
+        parts.append(G + q.c2 * (F @ grams[rest].prod(axis=0)) if q.c2 else G)
+    return total, np.concatenate(parts)

@@ -1,0 +1,147 @@
+"""Eight numbers at once.
+
+The loops over nonzeros spend their time on short rows, one number a component. Compilers do not
+vectorise loops that short; values of this type are vectors to begin with. Arrays read by them have
+rows padded with zeros to a multiple of eight.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba.core import types
+from numba.core.datamodel import PrimitiveModel
+from numba.extending import intrinsic, overload, register_model
+
+LANES = 8
+_FLAGS = ("contract", "nsz", "arcp", "reassoc", "afn")
+_INDEX = ir.IntType(32)
+
+
+def padded(A: np.ndarray, dtype: str = "float64") -> np.ndarray:
+    """A copy of A with columns of zeros added, up to a multiple of the lanes."""
+    width = -(-A.shape[1] // LANES) * LANES
+    out = np.zeros((A.shape[0], width), dtype)
+    out[:, : A.shape[1]] = A
+    return out
+
+
+class LanesType(types.Type):
+    """Eight floating-point numbers in a register."""
+
+    def __init__(self, dtype: Any) -> None:
+        self.dtype = dtype
+        super().__init__(name=f"Lanes({dtype})")
+
+
+@register_model(LanesType)
+class _LanesModel(PrimitiveModel):
+    def __init__(self, dmm: Any, fe_type: Any) -> None:
+        item = ir.DoubleType() if fe_type.dtype == types.float64 else ir.FloatType()
+        super().__init__(dmm, fe_type, ir.VectorType(item, LANES))
+
+
+@intrinsic
+def load(typing_context: Any, array: Any, row: Any, column: Any) -> Any:
+    """The lanes of a C-contiguous matrix that start at (row, column)."""
+    out = LanesType(array.dtype)
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kind = context.get_data_type(out)
+        place = _pointer(context, builder, signature.args, args, kind)
+        return builder.load(place, align=_item_bytes(array), typ=kind)
+
+    return out(array, row, column), build
+
+
+@intrinsic
+def store(typing_context: Any, array: Any, row: Any, column: Any, lanes: Any) -> Any:
+    """Write lanes to a C-contiguous matrix, starting at (row, column)."""
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kind = context.get_data_type(lanes)
+        place = _pointer(context, builder, signature.args, args, kind)
+        builder.store(args[3], place, align=_item_bytes(array))
+        return context.get_dummy_value()
+
+    return types.void(array, row, column, lanes), build
+
+
+@intrinsic
+def fill(typing_context: Any, number: Any) -> Any:
+    """The same number in every lane."""
+    out = LanesType(number)
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kind = context.get_data_type(out)
+        nothing = ir.Constant(kind, ir.Undefined)
+        first = builder.insert_element(nothing, args[0], ir.Constant(_INDEX, 0))
+        return builder.shuffle_vector(first, nothing, _positions([0] * LANES))
+
+    return out(number), build
+
+
+@intrinsic
+def total(typing_context: Any, lanes: Any) -> Any:
+    """The sum over the lanes, always in the same order."""
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        part = args[0]
+        width = LANES // 2
+        while width:
+            nothing = ir.Constant(part.type, ir.Undefined)
+            low = builder.shuffle_vector(part, nothing, _positions(range(width)))
+            high = builder.shuffle_vector(part, nothing, _positions(range(width, 2 * width)))
+            part = builder.fadd(low, high, flags=_FLAGS)
+            width //= 2
+        return builder.extract_element(part, ir.Constant(_INDEX, 0))
+
+    return lanes.dtype(lanes), build
+
+
+@intrinsic
+def _multiply(typing_context: Any, a: Any, b: Any) -> Any:
+    return a(a, b), lambda context, builder, signature, args: builder.fmul(*args, flags=_FLAGS)
+
+
+@intrinsic
+def _add(typing_context: Any, a: Any, b: Any) -> Any:
+    return a(a, b), lambda context, builder, signature, args: builder.fadd(*args, flags=_FLAGS)
+
+
+@overload(operator.mul)
+def _mul_lanes(a, b):
+    if isinstance(a, LanesType) and a == b:
+        return lambda a, b: _multiply(a, b)
+    return None
+
+
+@overload(operator.add)
+def _add_lanes(a, b):
+    if isinstance(a, LanesType) and a == b:
+        return lambda a, b: _add(a, b)
+    return None
+
+
+def _positions(numbers: Any) -> Any:
+    chosen = list(numbers)
+    return ir.Constant(ir.VectorType(_INDEX, len(chosen)), chosen)
+
+
+def _item_bytes(array: Any) -> int:
+    return array.dtype.bitwidth // 8
+
+
+def _pointer(context: Any, builder: Any, kinds: Any, args: Any, lanes: Any) -> Any:
+    """Where lanes start; unlike NumPy's indexing it never counts from the end."""
+    array = context.make_array(kinds[0])(context, builder, args[0])
+    row, column = (
+        context.cast(builder, value, kind, types.intp)
+        for value, kind in zip(args[1:3], kinds[1:3], strict=True)
+    )
+    width = builder.extract_value(array.shape, 1)
+    place = builder.gep(array.data, [builder.add(builder.mul(row, width), column)])
+    return builder.bitcast(place, ir.PointerType(lanes))

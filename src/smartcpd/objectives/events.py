@@ -1,0 +1,63 @@
+"""Sums of the loss over the nonzeros of a sparse tensor, some or all, and their gradients."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from smartcpd.backgrounds.base import Sum
+from smartcpd.kernels.compiling import Block
+from smartcpd.kernels.events import CHUNK, compiled_event_pass
+from smartcpd.kernels.lanes import padded
+from smartcpd.stack import offsets
+from smartcpd.storage.events import Events
+
+EVENTS_WORTH_THREADS = 1 << 14
+MAX_GROUPS = 8
+
+
+def event_sum(
+    events: Events,
+    value: Block,
+    derivative: Block,
+    loss_p: tuple[float, float],
+    A: np.ndarray,
+    want_gradient: bool,
+    n_threads: int,
+    positions: np.ndarray | None = None,
+) -> Sum:
+    """The sum over all events, or over those at ``positions``, with gradients for all modes."""
+    count = len(events) if positions is None else positions.size
+    bounds = _bounds(count, A.shape[0])
+    n_groups = bounds.size - 1
+    wide = padded(A)
+    values = np.zeros(n_groups)
+    G = np.zeros((n_groups if want_gradient else 0, *wide.shape))
+    parallel = n_threads > 1 and count >= EVENTS_WORTH_THREADS and n_groups > 1
+    compiled_event_pass(len(events.shape), parallel)(
+        events.unpack_block("float64"),
+        events.handle(),
+        offsets(events.shape),
+        np.empty(0, np.int64) if positions is None else positions,
+        bounds,
+        value,
+        derivative,
+        loss_p,
+        want_gradient,
+        wide,
+        values,
+        G,
+    )
+    for part in G[1:]:
+        G[0] += part
+    return Sum(float(values.sum()), G[0, :, : A.shape[1]] if want_gradient else A)
+
+
+def _bounds(count: int, n_rows: int) -> np.ndarray:
+    """Where groups of events begin and end; never a matter of the number of threads.
+
+    Every group has a gradient of its own, so there are few where factors are long.
+    """
+    n_groups = 1
+    while n_groups < MAX_GROUPS and count >= 8 * n_groups * max(n_rows, CHUNK):
+        n_groups *= 2
+    return np.linspace(0, count, n_groups + 1).astype(np.int64)

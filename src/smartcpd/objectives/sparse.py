@@ -1,0 +1,86 @@
+"""The objective of a sparse tensor: its nonzeros one by one, its zeros all at once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from smartcpd import backgrounds
+from smartcpd.backgrounds import Background, Sum
+from smartcpd.losses import Loss
+from smartcpd.objectives.base import ALL_CELLS, Estimate
+from smartcpd.objectives.events import event_sum
+from smartcpd.storage import SparseTensor
+
+
+@dataclass(frozen=True)
+class SparseObjective:
+    """l(x, m) = l(0, m) + what a nonzero adds to it: the first part is the background.
+
+    Where absent cells are unobserved there is no background, and the events are all there is.
+    """
+
+    storage: SparseTensor
+    loss: Loss
+    n_threads: int = 1
+    background: Background | None = None
+    """A background to use in place of the one chosen at each call."""
+
+    def estimate(self, A: np.ndarray) -> Estimate:
+        behind = self._behind(A, False)
+        n = self.storage.n_observed
+        total = self.events(A, False).total + behind.total
+        return Estimate(total / n, math.sqrt(behind.variance) / n)
+
+    def gradient(self, A: np.ndarray) -> tuple[float, np.ndarray]:
+        behind, events = self._behind(A, True), self.events(A, True)
+        n = self.storage.n_observed
+        return (events.total + behind.total) / n, (events.gradient + behind.gradient) / n
+
+    def with_background(self, A: np.ndarray) -> SparseObjective:
+        """The same objective with a quick background that is good near A."""
+        if self.storage.absent == "unobserved":
+            return self
+        chosen = backgrounds.choose(self.loss, self.storage.shape, self.n_threads, A, exact=False)
+        return replace(self, background=chosen)
+
+    def watch(self, A: np.ndarray, rng: np.random.Generator) -> Callable[[np.ndarray], Estimate]:
+        quick = self.with_background(A)
+        nnz = self.storage.nnz
+        if nnz <= ALL_CELLS:
+            return quick.estimate
+        chosen = np.sort(rng.integers(nnz, size=ALL_CELLS))
+        n = self.storage.n_observed
+
+        def look(A: np.ndarray) -> Estimate:
+            events, behind = self.events(A, False, chosen), quick._behind(A, False)
+            total = events.total * (nnz / ALL_CELLS) + behind.total
+            return Estimate(total / n, math.sqrt(behind.variance) / n)
+
+        return look
+
+    def events(self, A: np.ndarray, want_gradient: bool, chosen: np.ndarray | None = None) -> Sum:
+        """What all nonzeros, or the chosen ones, add to the background."""
+        part = "whole" if self.storage.absent == "unobserved" else "surplus"
+        return event_sum(
+            self.storage.events,
+            self.loss.value_block("float64", part),
+            self.loss.derivative_block("float64", part),
+            self.loss.params,
+            A,
+            want_gradient,
+            self.n_threads,
+            chosen,
+        )
+
+    def _behind(self, A: np.ndarray, want_gradient: bool) -> Sum:
+        if self.storage.absent == "unobserved":
+            return Sum(0.0, np.zeros_like(A))
+        storage = self.storage
+        background = self.background or backgrounds.choose(
+            self.loss, storage.shape, self.n_threads, A
+        )
+        return background.sum(A, want_gradient)

@@ -1,0 +1,85 @@
+"""A nonnegative model as a mixture: every event draws a component, then its index in each mode.
+
+The components have columns that sum to one, and weights: the events expected of each. Updates of
+all modes at once are the EM algorithm of the mixture, which needs *expected counts*: how many of
+the events of each row come from each component.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from smartcpd.stack import offsets
+
+TINY = 1e-300
+MAX_CHANGE = 5.0
+"""The most an entry may change by in a step longer than EM's."""
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Stacked columns of unit sum, and weights."""
+
+    columns: np.ndarray
+    weights: np.ndarray
+    shape: tuple[int, ...]
+
+    @classmethod
+    def of(cls, A: np.ndarray, shape: tuple[int, ...]) -> Mixture:
+        """From stacked factors; how components share their scale among modes is forgotten."""
+        sums = np.array([F.sum(axis=0) for F in _split(A, shape)])
+        return cls(unit_sums(A, shape), sums.prod(axis=0), shape)
+
+    @classmethod
+    def from_counts(cls, S: np.ndarray, shape: tuple[int, ...], smoothing: float) -> Mixture:
+        """The mixture that expected counts S call for (the M-step).
+
+        ``smoothing`` events, spread evenly over the rows of each mode in proportion to the weights,
+        are added: entries that look empty early on can then still grow.
+        """
+        weights = S[: shape[0]].sum(axis=0)
+        if smoothing:
+            S = S + smoothing * weights / max(weights.sum(), TINY)
+        return cls(unit_sums(S, shape), weights, shape)
+
+    @property
+    def rank(self) -> int:
+        return self.weights.size
+
+    def stacked(self) -> np.ndarray:
+        """As factors, with the weights in mode 0."""
+        A = self.columns.copy()
+        A[: self.shape[0]] *= self.weights
+        return A
+
+    def balanced(self) -> np.ndarray:
+        """As factors, with the weights shared by all modes."""
+        return self.columns * self.weights ** (1 / len(self.shape))
+
+    def beyond(self, origin: Mixture, power: float) -> Mixture:
+        """From ``origin`` past this mixture, on a straight line between logarithms.
+
+        With power 1 this is the mixture itself. The total weight stays that of the mixture.
+        """
+        columns = origin.columns * _ratio(self.columns, origin.columns) ** power
+        weights = origin.weights * _ratio(self.weights, origin.weights) ** power
+        weights *= self.weights.sum() / max(weights.sum(), TINY)
+        return Mixture(unit_sums(columns, self.shape), weights, self.shape)
+
+
+def unit_sums(A: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Columns that sum to one in every mode."""
+    out = np.empty_like(A)
+    for F, part in zip(_split(A, shape), _split(out, shape), strict=True):
+        np.divide(F, np.maximum(F.sum(axis=0), TINY), out=part)
+    return out
+
+
+def _ratio(new: np.ndarray, old: np.ndarray) -> np.ndarray:
+    return np.clip(new / np.maximum(old, TINY), 1 / MAX_CHANGE, MAX_CHANGE)
+
+
+def _split(A: np.ndarray, shape: tuple[int, ...]) -> list[np.ndarray]:
+    return np.split(A, offsets(shape)[1:-1])

@@ -1,0 +1,208 @@
+"""Sparse counts and events, from nothing to the optimum in a few passes over the nonzeros.
+
+Online EM on batches of nonzeros finds more components than asked for; those are merged, and what is
+left is polished by full passes. Where events are few, several starts compete.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from smartcpd import losses
+from smartcpd.errors import IncompatibleError
+from smartcpd.objectives import Estimate
+from smartcpd.objectives.sparse import SparseObjective
+from smartcpd.problem import Problem
+from smartcpd.sampling.nonzeros import Nonzeros
+from smartcpd.solvers.base import Observer, Result, Settings
+from smartcpd.solvers.expected_counts import batch_counts, check
+from smartcpd.solvers.merging import merged, merged_by_information
+from smartcpd.solvers.mixture import Mixture
+from smartcpd.solvers.mm import Passes, descend
+from smartcpd.solvers.tracker import EndedError, Tracker
+from smartcpd.stack import stack, unstack
+from smartcpd.start import marginal_factors
+from smartcpd.storage import SparseTensor
+
+EPOCHS = 2
+"""Times that online EM sees every nonzero."""
+FORGETTING = 0.6
+"""The t-th batch has weight (t + 2)^-0.6 in the running counts."""
+SMOOTHING = 3.0
+MIN_PASSES, MAX_PASSES = 3, 40
+FEW_EVENTS = 20
+"""Events a component and row of the longest mode, below which starts differ and several compete."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How many starts there are and how wide, when a wide phase has settled, and what follows."""
+
+    n_starts: int
+    width: int
+    settled: float
+    """The relative gain of a pass below which wide components are merged."""
+    after_merge: tuple[float, ...]
+    """The smoothing of each pass between a merge and the choice of the best."""
+
+    @classmethod
+    def for_problem(cls, storage: SparseTensor, rank: int) -> Plan:
+        events = float(storage.values.sum(dtype=np.float64))
+        if events > FEW_EVENTS * max(storage.shape) * rank:
+            return cls(1, 2 * rank, 1e-3, (SMOOTHING, 0.0))
+        n_starts = int(np.clip(round(2e6 / max(storage.nnz, 1)), 2, 8))
+        return cls(n_starts, math.ceil(1.5 * rank), 2e-4, (*[SMOOTHING] * 4, 1.0, 0.3, 0.0))
+
+
+class Online:
+    """A fit from scratch: starts, the best of which is finished."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        settings: Settings,
+        rng: np.random.Generator,
+        observe: Observer,
+    ) -> None:
+        check(problem)
+        if not isinstance(problem.storage, SparseTensor) or problem.storage.nnz == 0:
+            raise IncompatibleError(
+                f"Solver 'online' draws the nonzeros of sparse data; got {problem}. "
+                "Use solver='smd', or pass X as a SparseTensor."
+            )
+        self.problem = problem
+        self.storage = problem.storage
+        self.rng = rng
+        self.plan = Plan.for_problem(self.storage, problem.rank)
+        self.tracker = Tracker(problem, settings.for_full_passes(), observe)
+        self.objective = SparseObjective(self.storage, problem.loss, settings.n_threads)
+        # Where events are rare, yes/no data is as good as counts, and counts cost less.
+        self.counts = SparseObjective(self.storage, losses.get("poisson"), settings.n_threads)
+        self.passes = Passes.over(problem, settings.n_threads, losses.get("poisson"))
+        self.finish = Passes.over(problem, settings.n_threads)
+
+    def solve(self) -> Result:
+        tracker = self.tracker
+        mixture = self._random_mixture()
+        for passes in (self.passes, self.finish):
+            passes.step(mixture)  # compiles
+        tracker.begin_with(mixture.balanced())
+        tracker.start_clock()
+        try:
+            self._record(mixture, "start")
+            best = self._best_of_starts(mixture)
+            status = descend(tracker, self.finish, best, self.storage.nnz, "mm")
+        except EndedError as ended:
+            status = ended.status
+        except KeyboardInterrupt:
+            status = tracker.interrupted()
+        A = tracker.best
+        if A.shape[1] > self.problem.rank:
+            A = merged(A, self.problem)
+        return Result(unstack(A, self.problem.shape), tracker.history, status)
+
+    def _best_of_starts(self, mixture: Mixture) -> Mixture:
+        best, lowest = mixture, math.inf
+        for number in range(1, self.plan.n_starts + 1):
+            if number > 1:
+                mixture = self._random_mixture()
+            mixture = self._settle(self._online(mixture))
+            found, loss, following = self._narrow(mixture)
+            if number == 1:
+                self.tracker.begin_with(found.balanced())
+            self._record(found, f"start {number} of {self.plan.n_starts}", loss)
+            if loss.loss < lowest:
+                best, lowest = following, loss.loss
+        return best
+
+    def _random_mixture(self) -> Mixture:
+        factors = marginal_factors(self.problem, self.plan.width, self.rng)
+        return Mixture.of(stack(factors), self.problem.shape)
+
+    def _online(self, mixture: Mixture) -> Mixture:
+        """Steps after every batch, towards counts that remember the batches before."""
+        storage = self.storage
+        batch = Nonzeros().n_events(storage)
+        total = float(storage.values.sum(dtype=np.float64))
+        counts = np.zeros_like(mixture.columns)
+        step = 0
+        for _ in range(EPOCHS):
+            order = self.rng.permutation(storage.nnz)
+            for start in range(0, storage.nnz, batch):
+                chosen = np.sort(order[start : start + batch])
+                seen = float(storage.values[chosen].sum(dtype=np.float64))
+                here = batch_counts(self.counts, mixture, chosen) * (total / seen)
+                share = (step + 2.0) ** -FORGETTING if step else 1.0
+                counts += share * (here - counts)
+                mixture = Mixture.from_counts(counts, mixture.shape, SMOOTHING)
+                step += 1
+            self._count_pass()
+        return mixture
+
+    def _settle(self, mixture: Mixture) -> Mixture:
+        """Full passes until they gain little."""
+        values: list[float] = []
+        for _ in range(MAX_PASSES):
+            value, following = self._pass(mixture, SMOOTHING)
+            if self.problem.loss.name == "poisson":
+                self._record(mixture, f"{mixture.rank} components", Estimate(value))
+            mixture = following
+            values.append(value)
+            if len(values) >= MIN_PASSES and values[-2] - value < self.plan.settled * abs(value):
+                break
+        return mixture
+
+    def _narrow(self, mixture: Mixture) -> tuple[Mixture, Estimate, Mixture]:
+        """Merge to the rank in two ways, and keep the one with the lower loss after some passes.
+
+        Returns a mixture, its loss, and the mixture that the next pass should begin with.
+        """
+        rank, shape = self.problem.rank, self.problem.shape
+        ways = [
+            merged_by_information(mixture, rank),
+            Mixture.of(merged(mixture.balanced(), self.problem), shape),
+        ]
+        found = []
+        for way in ways:
+            following = way
+            for smoothing in self.plan.after_merge:
+                way = following
+                value, following = self._pass(way, smoothing)
+            found.append((value, way, following))
+        value, way, following = min(found, key=lambda candidate: candidate[0])
+        if self.problem.loss.name == "poisson":
+            return way, Estimate(value), following
+        return way, self._loss(way), following
+
+    def _loss(self, mixture: Mixture) -> Estimate:
+        A = mixture.stacked()
+        self._count_pass()
+        return self.objective.with_background(A).estimate(A)
+
+    def _pass(self, mixture: Mixture, smoothing: float) -> tuple[float, Mixture]:
+        self._count_pass()
+        return self.passes.step(mixture, smoothing)
+
+    def _count_pass(self) -> None:
+        self.tracker.entries += self.storage.nnz
+        self.tracker.epoch += 1
+
+    def _record(self, mixture: Mixture, phase: str, loss: Estimate | None = None) -> None:
+        """A row of the history; only what the user set ends a fit before its finish."""
+        status = self.tracker.record(mixture.balanced(), loss or self._loss(mixture), phase)
+        if status is not None and not status.converged:
+            raise EndedError(status)
+
+
+def online(
+    problem: Problem,
+    settings: Settings,
+    start: list[np.ndarray],
+    rng: np.random.Generator,
+    observe: Observer,
+) -> Result:
+    """Fit sparse counts or events from scratch; ``start`` is not used."""
+    return Online(problem, settings, rng, observe).solve()

@@ -1,0 +1,114 @@
+"""What every solver keeps: the clock, the history, the best factors so far, the reasons to stop."""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+
+from smartcpd.errors import DivergedError
+from smartcpd.history import History, Record, Status
+from smartcpd.kkt import relative_kkt_residual
+from smartcpd.model import CPModel
+from smartcpd.objectives import Estimate
+from smartcpd.problem import Problem
+from smartcpd.sample import CellSample
+from smartcpd.solvers.base import Observer, Report, Settings
+from smartcpd.stack import unstack
+
+
+class EndedError(Exception):
+    """A reason to stop that came up in the middle of something."""
+
+    def __init__(self, status: Status) -> None:
+        super().__init__(status.reason)
+        self.status = status
+
+
+class Tracker:
+    """Follows a run from record to record."""
+
+    def __init__(self, problem: Problem, settings: Settings, observe: Observer) -> None:
+        self.problem = problem
+        self.settings = settings
+        self.observe = observe
+        self.history = History()
+        self.epoch = 0
+        self.entries = 0
+        self.began = time.perf_counter()
+        self._sample = CellSample(problem)
+
+    def start_clock(self) -> None:
+        """Everything is compiled now."""
+        self.began = time.perf_counter()
+
+    def begin_with(self, A: np.ndarray) -> None:
+        """Forget what was best before: from here on the factors have this shape."""
+        self.best = A.copy()
+        self.best_objective = math.inf
+        self.best_epoch = self.epoch
+        self.restart()
+
+    def restart(self) -> None:
+        """From here on the objective is compared anew."""
+        self.restarted = len(self.history)
+
+    @property
+    def out_of_time(self) -> bool:
+        limit = self.settings.stopping.max_time
+        return limit is not None and time.perf_counter() - self.began >= limit
+
+    def penalty(self, A: np.ndarray) -> float:
+        return self.problem.penalty(unstack(A, self.problem.shape))
+
+    def record(self, A: np.ndarray, estimate: Estimate, phase: str) -> Status | None:
+        """Remember a row, and the factors if they are the best; see whether to stop."""
+        loss, penalty = estimate.loss, self.penalty(A)
+        if not math.isfinite(loss + penalty):
+            return self._diverged()
+        elapsed = time.perf_counter() - self.began
+        record = Record(elapsed, self.epoch, self.entries, loss, penalty, phase, estimate.error)
+        self.history.append(record)
+        # A model with other than the wanted number of components is seen but not kept.
+        if loss + penalty < self.best_objective and A.shape == self.best.shape:
+            self.best_objective = loss + penalty
+            self.best[:] = A
+            self.best_epoch = self.epoch
+
+        def now() -> CPModel:
+            return CPModel(unstack(A, self.problem.shape), loss_function=self.problem.loss)
+
+        if self.observe(Report(record, now)):
+            return Status(False, f"Stopped by the callback at epoch {self.epoch}.")
+        return self._status(A)
+
+    def interrupted(self) -> Status:
+        return Status(
+            False,
+            f"Interrupted at epoch {self.epoch}; this is the best model until then.",
+            interrupted=True,
+        )
+
+    def _status(self, A: np.ndarray) -> Status | None:
+        stopping = self.settings.stopping
+        if stopping.kkt_due(self.history):
+            residual = relative_kkt_residual(self.problem, A, self.settings.n_threads)
+            status = stopping.kkt_status(residual, self.epoch)
+            if status is not None:
+                return status
+        return stopping.status(
+            self.history, self.restarted, lambda: self._sample.resolution(self.best)
+        )
+
+    def _diverged(self) -> Status:
+        advice = "Shorten the steps, or use step='adagrad' and mirror='auto'."
+        if math.isinf(self.best_objective):
+            raise DivergedError(
+                f"The loss '{self.problem.loss}' is not finite at the start. {advice}"
+            )
+        return Status(
+            False,
+            f"Diverged: the loss became infinite or NaN at epoch {self.epoch}; this is the best "
+            f"model until then. {advice}",
+        )

@@ -1,0 +1,37 @@
+"""A list of cells and what they hold, as compiled loops read it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from smartcpd.kernels.compiling import Block
+from smartcpd.kernels.events import unpack_block
+from smartcpd.kernels.sorting import columns_handle
+
+
+@dataclass(frozen=True, eq=False)
+class Events:
+    """One index array a mode, and the values."""
+
+    indices: tuple[np.ndarray, ...]
+    values: np.ndarray
+    shape: tuple[int, ...]
+
+    def __len__(self) -> int:
+        return self.values.size
+
+    def handle(self) -> np.ndarray:
+        """Address of the values, then address and item size of each mode's indices.
+
+        The arrays must stay alive while compiled code uses it.
+        """
+        return np.concatenate([columns_handle([self.values])[:1], columns_handle(self.indices)])
+
+    def unpack_block(self, dtype: str) -> Block:
+        return unpack_block(self.values.dtype.name, dtype)
+
+    def rows(self, positions: np.ndarray | slice) -> list[np.ndarray]:
+        """The indices of chosen events, mode by mode."""
+        return [column[positions].astype(np.intp) for column in self.indices]
