@@ -84,7 +84,10 @@ class Stopping:
             return None
         last = rows[-1]
         change = rows[-1 - WINDOW].objective - last.objective
-        scale = max(5e-4 * abs(last.loss), 5e-3 * resolution())
+        scale = 5e-4 * abs(last.loss)
+        # The resolution costs about as much as a pass over little data.
+        if len(rows) % WINDOW == 0:
+            scale = max(scale, 5e-3 * resolution())
         if not change < self.tol * scale:
             return None
         return Status(

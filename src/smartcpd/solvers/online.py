@@ -16,7 +16,6 @@ from smartcpd.errors import IncompatibleError
 from smartcpd.objectives import Estimate
 from smartcpd.objectives.sparse import SparseObjective
 from smartcpd.problem import Problem
-from smartcpd.sampling.nonzeros import Nonzeros
 from smartcpd.solvers.base import Observer, Result, Settings
 from smartcpd.solvers.expected_counts import batch_counts, check
 from smartcpd.solvers.merging import merged, merged_by_information
@@ -29,6 +28,9 @@ from smartcpd.storage import SparseTensor
 
 EPOCHS = 2
 """Times that online EM sees every nonzero."""
+BATCHES = 100
+"""Parts that it sees them in, unless those had fewer events than the factors have rows."""
+MIN_BATCH = 500
 FORGETTING = 0.6
 """The t-th batch has weight (t + 2)^-0.6 in the running counts."""
 SMOOTHING = 3.0
@@ -125,7 +127,7 @@ class Online:
     def _online(self, mixture: Mixture) -> Mixture:
         """Steps after every batch, towards counts that remember the batches before."""
         storage = self.storage
-        batch = Nonzeros().n_events(storage)
+        batch = max(storage.nnz // BATCHES, sum(storage.shape), MIN_BATCH)
         total = float(storage.values.sum(dtype=np.float64))
         counts = np.zeros_like(mixture.columns)
         step = 0
