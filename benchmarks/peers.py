@@ -12,7 +12,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -40,7 +40,7 @@ class PeerRun:
 
     def seconds_to(self, target: float) -> float:
         """When the loss first was at most the target; infinity if never."""
-        return next((s for s, loss in self.trace if loss <= target), float("inf"))
+        return min((s for s, loss in self.trace if loss <= target), default=float("inf"))
 
 
 def start_for(data: SparseData, rank: int, seed: int) -> Factors:
@@ -117,7 +117,7 @@ def plain_factors(model: Any) -> Factors:
 def pyttb_apr(
     data: SparseData,
     start: Factors,
-    algorithm: str,
+    algorithm: Literal["mu", "pdnr", "pqnr"],
     max_seconds: float = 120.0,
     **settings: Any,
 ) -> PeerRun:
@@ -160,8 +160,12 @@ def pyttb_adam(
     rate: float,
     max_seconds: float = 120.0,
     seed: int = 0,
+    on_its_way: bool = True,
 ) -> PeerRun:
-    """gcp_opt with Adam and its default stratified sampler, looked at after every epoch."""
+    """gcp_opt with Adam and its default stratified sampler.
+
+    It is looked at after every epoch, or at its end only.
+    """
     import pyttb as ttb
     from pyttb.gcp.handles import Objectives
     from pyttb.gcp.optimizers import Adam
@@ -174,7 +178,8 @@ def pyttb_adam(
         def update_step(self, model, gradient, lower_bound):  # type: ignore[no-untyped-def]
             factors, step = super().update_step(model, gradient, lower_bound)
             self.steps += 1
-            if self.steps % self._epoch_iters == 0:
+            over = time.perf_counter() - watch.resumed > max_seconds
+            if (on_its_way or over) and self.steps % self._epoch_iters == 0:
                 watch.look(ttb.ktensor(factors))
             return factors, step
 
@@ -207,7 +212,7 @@ def genten_lbfgsb(
     points = [history[i] for i in range(history.size() - 1)]
     trace = [(p.cum_time, p.residual / data.n_cells) for p in points]
     trace.append((seconds, mean_poisson(data, factors)))
-    return PeerRun(described("GenTen cp_opt, L-BFGS-B", chosen), trace)
+    return PeerRun(described("GenTen cp_opt, L-BFGS-B", {**chosen, **threads()}), trace)
 
 
 def genten_sgd(
@@ -243,7 +248,7 @@ def genten_sgd(
         stopped_itself = history.size() <= limit
         if seconds > max_seconds or stopped_itself:
             break
-    return PeerRun(described("GenTen gcp_sgd, Adam", chosen), trace)
+    return PeerRun(described("GenTen gcp_sgd, Adam", {**chosen, **threads()}), trace)
 
 
 def genten() -> Any:
@@ -252,6 +257,11 @@ def genten() -> Any:
     import pygenten
 
     return pygenten
+
+
+def threads() -> dict[str, Any]:
+    """What OpenMP gives GenTen; it has no setting of its own."""
+    return {"threads": os.environ.get("OMP_NUM_THREADS", os.cpu_count())}
 
 
 def genten_call(

@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from smartcpd import datasets
+
 SECONDS_A_DAY = 86_400
 
 
@@ -101,31 +103,8 @@ def umls() -> SparseData:
     return present(counted(np.stack([head, relation, tail], axis=1), shape))
 
 
-def planted_counts(
-    shape: tuple[int, ...], rank: int, n_events: int, concentration: float, seed: int
-) -> Planted:
-    """Events that each draw a component, then one index a mode from that component's columns.
-
-    Columns are Gamma(concentration) and sum to one; components are equally likely. The factors
-    returned carry the expected number of events of a component in mode 0.
-    """
-    rng = np.random.default_rng(seed)
-    columns = [rng.gamma(concentration, size=(size, rank)) for size in shape]
-    columns = [A / A.sum(axis=0) for A in columns]
-    sizes = rng.multinomial(n_events, np.full(rank, 1 / rank))
-    indices = np.concatenate(
-        [np.stack([draw(A[:, r], n, rng) for A in columns], axis=1) for r, n in enumerate(sizes)]
-    )
-    expected = [columns[0] * (n_events / rank), *columns[1:]]
-    return Planted(counted(indices, shape), expected)
-
-
-def draw(probabilities: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
-    """Indices by inverse cdf."""
-    cdf = np.cumsum(probabilities)
-    return np.searchsorted(cdf, rng.random(n) * cdf[-1], side="right")
-
-
 def synthetic_chicago(seed: int) -> Planted:
-    """Planted counts of the paper's Chicago size, 6186x24x77x32, about 5.2 M nonzeros, rank 10."""
-    return planted_counts((6186, 24, 77, 32), 10, 6_100_000, 0.3, seed)
+    """Planted counts of the paper's Chicago size, 6186x24x77x32, about 5.3 M nonzeros, rank 10."""
+    X, factors = datasets.events((6186, 24, 77, 32), 10, 6_100_000, random_state=seed)
+    indices = np.stack(X.indices, axis=1).astype(np.int64)
+    return Planted(SparseData(indices, X.values.astype(np.float64), X.shape), factors)

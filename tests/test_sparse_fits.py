@@ -131,6 +131,20 @@ class TestEvents:
         assert found.loss <= oracle.loss * 1.002
         assert found.model.loss(data.to_dense()) == pytest.approx(found.loss, rel=1e-9)
 
+    def test_sampled_backgrounds_do_not_run_away(self):
+        # A model that grows above 1 in whole blocks, where a falling line has no lower bound.
+        rng = np.random.default_rng(0)
+        X = np.zeros((60, 50, 40), np.uint8)
+        for _ in range(4):
+            block = np.ix_(*(rng.choice(n, n // 8, replace=False) for n in X.shape))
+            X[block] = rng.random(X[block].shape) < 0.8
+        data = SparseTensor(np.nonzero(X), X[np.nonzero(X)], X.shape)
+        for seed in range(3):
+            given = {"solver": "smd", "max_epochs": 40, "random_state": seed}
+            found = fit(data, 4, "bernoulli-odds", **given)
+            assert found.loss < found.history[0].loss
+            assert found.history[-1].loss == pytest.approx(found.loss, rel=0.1)
+
     def test_the_background_of_large_tensors(self):
         # Large enough for hot cells in place of a pass over all of them.
         data = binary(events((400, 300, 80), 4, 30_000)[0])

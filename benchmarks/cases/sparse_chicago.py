@@ -26,7 +26,7 @@ def run() -> Iterator[str]:
     times, ends, whole = [], [], []
     for seed in (0, *SEEDS):  # the first compiles
         history = SmartCPD(RANK, "poisson", random_state=seed).fit(X).history_
-        times.append(seconds_to(history, RANK, TARGET))
+        times.append(seconds_to(history, TARGET))
         ends.append(history[-1].loss)
         whole.append(history[-1].time)
     ours = statistics.median(times[1:])
@@ -36,7 +36,7 @@ def run() -> Iterator[str]:
         f"{statistics.median(whole[1:]):.2f} s"
     )
     history = SmartCPD(RANK, "poisson", init=start).fit(X).history_
-    yield f"ours, mm from the same start: {seconds_to(history, RANK, TARGET):.2f} s"
+    yield f"ours, mm from the same start: {seconds_to(history, TARGET):.2f} s"
     runs = [
         peers.pyttb_apr(data, start, "mu", LIMIT),
         peers.pyttb_apr(data, start, "pdnr", LIMIT),

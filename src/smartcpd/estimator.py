@@ -39,7 +39,10 @@ class SmartCPD(BaseEstimator):
         "constant(eta)", "diminishing(eta, decay)", "adagrad", "jensen", "mixed"; "auto" picks it
         from the loss.
     solver : str
-        "smd" is stochastic mirror descent; "auto" chooses.
+        "smd" is stochastic mirror descent; "mm" multiplicative updates of nonnegative factors
+        (poisson, bernoulli-odds); "online" fits sparse counts or events from scratch by online EM,
+        a merge and "mm". "auto" takes "online" (or "mm" from a start of yours) where it can and
+        "smd" elsewhere.
     sampler : str or Sampler
         What a stochastic iteration reads: "uniform" fibers, the paper's; for sparse data also
         "nonzeros" (or "nonzeros(batch)") one by one, and all nonzeros of "nonempty" fibers, both
@@ -58,7 +61,8 @@ class SmartCPD(BaseEstimator):
     overcomplete : float
         A random start has this many times ``rank`` components, and those that prove superfluous
         are merged after a few epochs: it saves most runs from ending with a component wasted. With
-        1 (and ``averaging=False``) the method is the paper's Algorithm 1 and nothing else.
+        1 (and ``averaging=False``) "smd" is the paper's Algorithm 1 and nothing else; "online" has
+        widths of its own.
     max_epochs : int
         An epoch samples as many entries as the tensor has (and makes at least 100 iterations).
     max_time : float, optional

@@ -45,4 +45,6 @@ def choose(
         hot = backgrounds.HotCells.of(loss, shape, n_threads, A)
         if hot is not None:
             return hot
+    if n_cells <= EXHAUSTIVE_CELLS:
+        return backgrounds.Exhaustive(loss, shape, n_threads)
     return backgrounds.Sampled(loss, shape, n_threads, A)

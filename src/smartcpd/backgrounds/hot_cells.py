@@ -20,6 +20,9 @@ THRESHOLD = 0.05
 MAX_CELLS = 1 << 20
 MAX_VISITS = 1 << 24
 MAX_GROWTH = 1.05
+MAX_SQUARES = 1e9
+"""Of the sum of m²; beyond, what Taylor's quadratic adds and the cells take away again is lost to
+rounding."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,10 @@ class HotCells:
     def of(
         cls, loss: Loss, shape: tuple[int, ...], n_threads: int, A: np.ndarray
     ) -> HotCells | None:
-        """With the cells that are large at A; None where they are too many."""
+        """With the cells that are large at A; None where they are too many, or far too large."""
+        squares = _square_sum(A, shape)
+        if not squares < MAX_SQUARES:
+            return None
         starts = offsets(shape)
         ranking = np.concatenate(
             [np.argsort(-F, axis=0, kind="stable") for F in np.split(A, starts[1:-1])]
@@ -54,7 +60,7 @@ class HotCells:
             return None
         columns = tuple(np.ascontiguousarray(c) for c in cells[:found].T)
         events = Events(columns, np.zeros(found, np.uint8), shape)
-        return cls(loss, shape, n_threads, events, _square_sum(A, shape))
+        return cls(loss, shape, n_threads, events, squares)
 
     def is_stale(self, A: np.ndarray) -> bool:
         """Whether other cells may have become large.
@@ -78,7 +84,8 @@ class HotCells:
         )
         if want_gradient:
             return Sum(total + correction.total, gradient + correction.gradient)
-        return Sum(total + correction.total, A, self._bound(A, curvature) ** 2 / 12)
+        bound = np.float64(self._bound(A, curvature))
+        return Sum(total + correction.total, A, float(bound * bound / 12))
 
     def _bound(self, A: np.ndarray, curvature: float) -> float:
         """The most that is left out at the other cells: by Taylor's theorem, at most

@@ -6,41 +6,70 @@ from typing import NamedTuple
 
 import numpy as np
 
-from smartcpd.cells import values_at
+from smartcpd.backgrounds.quadratic import Quadratic, quadratic_sum
+from smartcpd.backgrounds.sampled import model_values, weighted_cells
 from smartcpd.kernels.compiling import Block
 from smartcpd.losses import Loss
-from smartcpd.stack import unstack
 
 N_PILOT = 1 << 12
+MAX_GROWTH = 1.1
+
+
+Line = tuple[float, float]
 
 
 class Lines(NamedTuple):
-    """b0 + b1 m for the derivative l'(0, m), and for its convex part."""
+    """b0 + b1 m for the derivative l'(0, m), and for its convex part.
 
-    derivative: tuple[float, float]
-    convex: tuple[float, float]
+    A falling line has no lower bound: a model that grew since the fit would be driven to infinity
+    before a sampled cell could tell. Constants stand in for such lines when the sum of m² over all
+    cells exceeds ``limit``.
+    """
+
+    derivative: Line
+    convex: Line
+    constant_derivative: Line
+    constant_convex: Line
+    limit: float
 
 
 def fitted_lines(
     loss: Loss, shape: tuple[int, ...], A: np.ndarray, rng: np.random.Generator, convex: bool
 ) -> Lines:
     """The lines closest to the derivatives at random cells, or the derivatives themselves."""
-    line = None if loss.background is None else (loss.background[1], loss.background[2])
+    line: Line | None = None
+    if loss.background is not None:
+        line = loss.background[1], loss.background[2]
     convex_line = loss.convex_background if convex else (0.0, 0.0)
     if line is None or convex_line is None:
-        cells = [rng.integers(n, size=N_PILOT) for n in shape]
-        m = values_at(unstack(A, shape), np.ones(A.shape[1]), cells)
+        # Large models are rare among random cells, but what a line leaves there is largest.
+        pilot = weighted_cells(A.astype(np.float64), shape, N_PILOT, rng)
+        m = model_values(A, pilot)
         if line is None:
-            line = _fit(loss.derivative_block("float64"), loss, m)
+            line = _fit(loss.derivative_block("float64"), loss, m, pilot.values)
         if convex_line is None:
-            convex_line = _fit(loss.convex_block("float64"), loss, m)
-    return Lines(line, convex_line)
+            convex_line = _fit(loss.convex_block("float64"), loss, m, pilot.values)
+        constants = (_level(line, m, pilot.values), _level(convex_line, m, pilot.values))
+        falling = line[1] < 0 or convex_line[1] < 0
+        squares = quadratic_sum(A.astype(np.float64), shape, Quadratic(0.0, 0.0, 2.0), False)[0]
+        limit = MAX_GROWTH * squares if falling else np.inf
+        return Lines(line, convex_line, *constants, limit)
+    return Lines(line, convex_line, line, convex_line, np.inf)
 
 
-def _fit(block: Block, loss: Loss, m: np.ndarray) -> tuple[float, float]:
+def _fit(block: Block, loss: Loss, m: np.ndarray, weights: np.ndarray) -> Line:
+    """Weighted least squares."""
     d = np.empty_like(m)
     block(np.zeros_like(m), m, loss.params, d)
-    centred = m - m.mean()
-    spread = float(centred @ centred)
-    slope = float(centred @ d) / spread if spread > 0 else 0.0
-    return float(d.mean() - slope * m.mean()), slope
+    share = weights / weights.sum()
+    centre, level = float(share @ m), float(share @ d)
+    spread = float(share @ (m - centre) ** 2)
+    slope = float(share @ ((m - centre) * (d - level))) / spread if spread > 0 else 0.0
+    return level - slope * centre, slope
+
+
+def _level(line: Line, m: np.ndarray, weights: np.ndarray) -> Line:
+    """A falling line's mean."""
+    if line[1] >= 0:
+        return line
+    return float(line[0] + line[1] * (weights @ m) / weights.sum()), 0.0

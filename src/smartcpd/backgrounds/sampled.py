@@ -20,9 +20,9 @@ class Sampled:
     """For any loss and any number of cells, with a standard error.
 
     The quadratic is a control variate: whatever it is, the sum is unbiased; the closer it is to the
-    loss, the less the sample matters. It is fitted to cells of their own. Half of the cells are
-    drawn anywhere, half where the model is large at the factors A, and each counts for one over its
-    probability. They stay the same, so that two sums differ by the factors alone.
+    loss, the less the sample matters. It is fitted to other cells, at each sum anew. Half of the
+    cells are drawn anywhere, half where the model is large at the factors A, and each counts for
+    one over its probability. They stay the same, so that two sums differ by the factors alone.
     """
 
     def __init__(
@@ -38,13 +38,14 @@ class Sampled:
         self.shape = shape
         self.n_threads = n_threads
         rng = np.random.default_rng(seed)
-        self.quadratic = fitted_quadratic(loss, A, weighted_cells(A, shape, N_PILOT, rng))
+        self.pilot = weighted_cells(A, shape, N_PILOT, rng)
         self.cells = weighted_cells(A, shape, n_cells, rng)
 
     def sum(self, A: np.ndarray, want_gradient: bool) -> Sum:
-        total, gradient = quadratic_sum(A, self.shape, self.quadratic, want_gradient)
-        total -= self.quadratic.c0 * float(self.cells.values.sum())
-        line = QuadraticLoss(self.quadratic.c1, self.quadratic.c2)
+        quadratic = fitted_quadratic(self.loss, A, self.pilot)
+        total, gradient = quadratic_sum(A, self.shape, quadratic, want_gradient)
+        total -= quadratic.c0 * float(self.cells.values.sum())
+        line = QuadraticLoss(quadratic.c1, quadratic.c2)
         for sign, loss in ((1.0, self.loss), (-1.0, line)):
             part = event_sum(
                 self.cells,
@@ -58,13 +59,13 @@ class Sampled:
             total += sign * part.total
             if want_gradient:
                 gradient = gradient + sign * part.gradient
-        return Sum(total, gradient, self._variance(A))
+        return Sum(total, gradient, self._variance(A, quadratic))
 
-    def _variance(self, A: np.ndarray) -> float:
+    def _variance(self, A: np.ndarray, quadratic: Quadratic) -> float:
         """Of the estimated total, from every few of the cells."""
         every = max(1, len(self.cells) // (4 * N_PILOT))
         m = model_values(A, self.cells, slice(None, None, every))
-        residual = loss_at_zero(self.loss, m) - self.quadratic.at(m)
+        residual = loss_at_zero(self.loss, m) - quadratic.at(m)
         parts = self.cells.values[::every] * len(self.cells) * residual
         return float(parts.var()) / len(self.cells)
 

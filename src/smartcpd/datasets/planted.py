@@ -55,7 +55,7 @@ def count(
     Planted
         Data in the smallest unsigned integers that hold it.
     """
-    shape, rank, rng = _checked(shape, rank, random_state)
+    shape, rank, rng = checked(shape, rank, random_state)
     factors = _spiky_factors(shape, rank, a_max, outliers, rng)
     return Planted(_drawn_integers(get("poisson"), factors, rng), factors)
 
@@ -78,7 +78,7 @@ def binary(
     Planted
         Data in uint8.
     """
-    shape, rank, rng = _checked(shape, rank, random_state)
+    shape, rank, rng = checked(shape, rank, random_state)
     factors = _spiky_factors(shape, rank, a_max, outliers, rng)
     return Planted(_drawn_integers(get("bernoulli-odds"), factors, rng), factors)
 
@@ -100,7 +100,7 @@ def gamma(
     Planted
         Data in float64, factors uniform between 0 and 1.
     """
-    shape, rank, rng = _checked(shape, rank, random_state)
+    shape, rank, rng = checked(shape, rank, random_state)
     k = _power_ratio(snr)
     factors = [rng.random((size, rank)) for size in shape]
     return Planted(_drawn_floats(lambda m: m * rng.gamma(k, 1.0 / k, m.shape), factors), factors)
@@ -128,7 +128,7 @@ def simplex(
     Planted
         Data in float64.
     """
-    shape, rank, rng = _checked(shape, rank, random_state)
+    shape, rank, rng = checked(shape, rank, random_state)
     if events is not None:
         _check_positive("events", events)
     factors = [unit_columns(rng.random((size, rank)), norm=1)[0] for size in shape]
@@ -163,7 +163,7 @@ def gaussian(
     Planted
         Data in float64.
     """
-    shape, rank, rng = _checked(shape, rank, random_state)
+    shape, rank, rng = checked(shape, rank, random_state)
     draw = rng.random if nonnegative else rng.standard_normal
     factors = [draw((size, rank)) for size in shape]
     # The sum of all squared model values, without the tensor.
@@ -213,7 +213,7 @@ def _drawn_floats(draw: Draw, factors: Sequence[np.ndarray]) -> np.ndarray:
     return data
 
 
-def _checked(
+def checked(
     shape: Any, rank: Any, random_state: Seed
 ) -> tuple[tuple[int, ...], int, np.random.Generator]:
     try:

@@ -143,6 +143,19 @@ def add_line(b0, b1, scale, sums, grams, mode, A_tile, G):
 
 
 @numba.njit(error_model="numpy")
+def square_sum(grams):
+    """The sum of m² over all cells."""
+    total = 0.0
+    for r in range(grams.shape[1]):
+        for q in range(grams.shape[2]):
+            product = 1.0
+            for k in range(grams.shape[0]):
+                product *= grams[k, r, q]
+            total += product
+    return total
+
+
+@numba.njit(error_model="numpy")
 def summarise(F, use_gram, sums, gram):
     """Column sums of a factor and, if asked for, its Gram matrix."""
     sums[:] = 0
@@ -167,6 +180,7 @@ def sweep(
     event_weights,
     surplus,
     lines,
+    lines_limit,
     line_scale,
     inner_iterations,
     tile_rows,
@@ -192,7 +206,8 @@ def sweep(
 
     ``fibers[t]`` and ``events[event_starts[t]:event_starts[t + 1]]`` are what iteration t reads,
     each event with weight ``event_weights[t]``. ``lines`` holds (b0, b1) for the derivative and for
-    its convex part, ``line_scale`` one over the number of cells, or 0 where there is no line.
+    its convex part, and again for when the sum of m² exceeds ``lines_limit``; ``line_scale`` is one
+    over the number of cells, or 0 where there is no line.
 
     One long function with many arguments on purpose: bundling them in tuples, or calling the body
     of the loop, costs a tenth of an iteration in reference counts.
@@ -235,6 +250,9 @@ def sweep(
         scale = A.dtype.type(1.0 / (max(n_fibers, 1) * n_rows))
         khatri_rao_rows(A, offsets, fibers[t], n, scale, H, Ht)
         n_tiles = (n_rows + tile_rows[n] - 1) // tile_rows[n]
+        line = 0
+        if use_line and use_gram and square_sum(grams) > lines_limit:
+            line = 2
         n_events = event_starts[t + 1] - event_starts[t]
         tile_starts = np.zeros(n_tiles + 1, np.int64)
         if n_events > 0:
@@ -269,12 +287,12 @@ def sweep(
                         loss[part](x, m, loss_p, d)
                         if use_line:
                             for i in range(cells):
-                                d[i] -= lines[part, 0] + lines[part, 1] * m[i]
+                                d[i] -= lines[line + part, 0] + lines[line + part, 1] * m[i]
                         np.dot(d.reshape(i1 - i0, n_fibers), H, G_part[i0:i1])
                     if use_line:
                         add_line(
-                            lines[part, 0],
-                            lines[part, 1],
+                            lines[line + part, 0],
+                            lines[line + part, 1],
                             line_scale,
                             sums,
                             grams,
@@ -351,6 +369,7 @@ def compiled_sweep(dtype: str, n_slots: int, parallel: bool) -> Any:
         kinds.vector,
         types.UniTuple(types.FunctionType(kinds.entrywise), 2),
         kinds.matrix,
+        kinds.real,
         kinds.real,
         types.intp,
         integers,

@@ -10,6 +10,7 @@ import numpy as np
 
 from smartcpd import backgrounds
 from smartcpd.backgrounds import Background, Sum
+from smartcpd.kernels.events import compiled_event_pass
 from smartcpd.losses import Loss
 from smartcpd.objectives.base import ALL_CELLS, Estimate
 from smartcpd.objectives.events import event_sum
@@ -40,6 +41,22 @@ class SparseObjective:
         n = self.storage.n_observed
         return (events.total + behind.total) / n, (events.gradient + behind.gradient) / n
 
+    def compile(self) -> None:
+        """Compile all that passes need, on a tensor of one cell, before a clock starts."""
+        order = len(self.storage.shape)
+        cell = np.zeros((1, order), np.int64)
+        tiny = SparseTensor(cell, np.ones(1, self.storage.values.dtype), (1,) * order)
+        objective = replace(self, storage=tiny, background=None)
+        A = np.ones((order, 1))
+        objective.gradient(A)
+        objective.estimate(A)
+        if self.loss.taylor_at_zero is not None:
+            hot = backgrounds.HotCells.of(self.loss, tiny.shape, self.n_threads, A)
+            assert hot is not None
+            for want_gradient in (True, False):
+                hot.sum(A, want_gradient)
+        compiled_event_pass(order, self.n_threads > 1)
+
     def with_background(self, A: np.ndarray) -> SparseObjective:
         """The same objective with a quick background that is good near A."""
         if self.storage.absent == "unobserved":
@@ -48,16 +65,18 @@ class SparseObjective:
         return replace(self, background=chosen)
 
     def watch(self, A: np.ndarray, rng: np.random.Generator) -> Callable[[np.ndarray], Estimate]:
-        quick = self.with_background(A)
+        first = self.with_background(A)
         nnz = self.storage.nnz
-        if nnz <= ALL_CELLS:
-            return quick.estimate
-        chosen = np.sort(rng.integers(nnz, size=ALL_CELLS))
+        chosen = None if nnz <= ALL_CELLS else np.sort(rng.integers(nnz, size=ALL_CELLS))
+        share = 1.0 if chosen is None else ALL_CELLS / nnz
         n = self.storage.n_observed
 
         def look(A: np.ndarray) -> Estimate:
+            # Which cells matter changes from look to look; a sample stays the same.
+            moving = isinstance(first.background, backgrounds.HotCells)
+            quick = self.with_background(A) if moving else first
             events, behind = self.events(A, False, chosen), quick._behind(A, False)
-            total = events.total * (nnz / ALL_CELLS) + behind.total
+            total = events.total / share + behind.total
             return Estimate(total / n, math.sqrt(behind.variance) / n)
 
         return look

@@ -90,7 +90,7 @@ class Online:
         tracker = self.tracker
         mixture = self._random_mixture()
         for passes in (self.passes, self.finish):
-            passes.step(mixture)  # compiles
+            passes.compile(mixture.stacked())
         tracker.begin_with(mixture.balanced())
         tracker.start_clock()
         try:
@@ -132,9 +132,10 @@ class Online:
         counts = np.zeros_like(mixture.columns)
         step = 0
         for _ in range(EPOCHS):
-            order = self.rng.permutation(storage.nnz)
+            order = np.arange(storage.nnz, dtype=np.min_scalar_type(storage.nnz))
+            self.rng.shuffle(order)
             for start in range(0, storage.nnz, batch):
-                chosen = np.sort(order[start : start + batch])
+                chosen = np.sort(order[start : start + batch]).astype(np.int64)
                 seen = float(storage.values[chosen].sum(dtype=np.float64))
                 here = batch_counts(self.counts, mixture, chosen) * (total / seen)
                 share = (step + 2.0) ** -FORGETTING if step else 1.0

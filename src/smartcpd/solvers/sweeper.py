@@ -38,7 +38,8 @@ class Sweeper:
         self.state = np.zeros((n_rows, problem.rank), dtype=settings.dtype)
         self.updates = np.zeros(n_modes, dtype=settings.dtype)
         self._step_p = np.zeros((n_modes, 2), dtype=settings.dtype)
-        self._lines = np.zeros((2, 2), dtype=settings.dtype)
+        self._lines = np.zeros((4, 2), dtype=settings.dtype)
+        self._lines_limit = np.inf
         self._bind()
 
     def start(self, A: np.ndarray, rng: np.random.Generator) -> None:
@@ -52,7 +53,8 @@ class Sweeper:
         if self.problem.has_background:
             convex = self.phase.step.needs_convex_part
             fitted = fitted_lines(self.problem.loss, self.problem.shape, A, rng, convex)
-            self._lines[:] = fitted
+            self._lines[:] = fitted[:4]
+            self._lines_limit = fitted.limit
 
     def run(self, draws: Draws, A: np.ndarray) -> None:
         """One iteration for each draw."""
@@ -67,6 +69,7 @@ class Sweeper:
             (draws.event_weights * scale).astype(self.settings.dtype),
             self._surplus,
             self._lines,
+            self._lines.dtype.type(self._lines_limit),
             self._lines.dtype.type(scale if self.problem.has_background else 0.0),
             self.settings.inner_iterations,
             *self._rules,

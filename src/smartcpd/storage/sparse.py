@@ -20,6 +20,7 @@ from smartcpd.storage.fiber_index import FiberIndex, build_fiber_indices
 
 ABSENT = ("zero", "unobserved")
 MAX_ROWS = 2**32
+PIECE = 1 << 20
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -192,11 +193,14 @@ class SparseTensor:
 
     def marginals(self) -> list[np.ndarray]:
         """The sums over the slices of each mode."""
-        x = self.values.astype(np.float64)
-        return [
-            np.bincount(c, weights=x, minlength=size)
-            for c, size in zip(self.indices, self.shape, strict=True)
-        ]
+        sums = [np.zeros(size) for size in self.shape]
+        # A piece at a time: bincount works on copies in 64 bits.
+        for start in range(0, self.nnz, PIECE):
+            piece = slice(start, start + PIECE)
+            x = self.values[piece].astype(np.float64)
+            for total, column in zip(sums, self.indices, strict=True):
+                total += np.bincount(column[piece], weights=x, minlength=total.size)
+        return sums
 
     def check(self, loss: Loss) -> None:
         if self.absent == "zero" and not loss.allows_zeros:
