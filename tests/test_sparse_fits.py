@@ -143,7 +143,8 @@ class TestEvents:
             given = {"solver": "smd", "max_epochs": 40, "random_state": seed}
             found = fit(data, 4, "bernoulli-odds", **given)
             assert found.loss < found.history[0].loss
-            assert found.history[-1].loss == pytest.approx(found.loss, rel=0.1)
+            narrow = [r.loss for r in found.history if "components" not in r.phase]
+            assert 0 < found.loss <= min(narrow) * (1 + 1e-9)
 
     def test_the_background_of_large_tensors(self):
         # Large enough for hot cells in place of a pass over all of them.

@@ -50,7 +50,7 @@ def entries_to_the_same_loss(X: SparseTensor, loss: str) -> Iterator[str]:
         reached = first_at(slow.history_, target)
         assert reached is not None
         fits = {
-            "smd, nonzeros": SmartCPD(RANK, loss, solver="smd", max_epochs=300, **common),
+            "smd, nonzeros": SmartCPD(RANK, loss, solver="smd", max_epochs=300, tol=0, **common),
             "default": SmartCPD(RANK, loss, **common),
         }
         for name, est in fits.items():

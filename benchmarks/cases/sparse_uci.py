@@ -1,8 +1,8 @@
 """UCI chat, yes/no, ranks 10 and 20: seconds to the loss that pyttb's Adam ends at.
 
 pyttb's gcp_opt runs with its stratified sampler from a random start, to its own end or 30 s; of the
-rates 1e-2 and 1e-3, the one with the lower loss on the first seed is used. Losses are exact, over all
-30 million cells.
+rates 1e-2 and 1e-3, the one with the lower loss on the first seed is used. Losses are exact, over
+all 30 million cells.
 """
 
 from __future__ import annotations
