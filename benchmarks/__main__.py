@@ -8,6 +8,7 @@ import sys
 
 import benchmarks.cases
 from benchmarks.harness import machine
+from benchmarks.real_data import NoDataError
 
 
 def main(names: list[str]) -> None:
@@ -19,8 +20,11 @@ def main(names: list[str]) -> None:
     for name in names or available:
         case = importlib.import_module(f"benchmarks.cases.{name}")
         print(f"\n== {name}: {case.__doc__.strip().splitlines()[0]}", flush=True)
-        for line in case.run():
-            print(line, flush=True)
+        try:
+            for line in case.run():
+                print(line, flush=True)
+        except NoDataError as reason:
+            print(f"skipped: {reason}", flush=True)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,10 @@ from smartcpd import datasets
 SECONDS_A_DAY = 86_400
 
 
+class NoDataError(Exception):
+    """The real data is not on this machine."""
+
+
 class SparseData(NamedTuple):
     """The nonzeros of a tensor, each cell once."""
 
@@ -38,7 +42,7 @@ class Planted(NamedTuple):
 def data_folder() -> Path:
     folder = os.environ.get("SMARTCPD_DATA")
     if not folder:
-        raise RuntimeError(
+        raise NoDataError(
             "SMARTCPD_DATA is not set. Set it to the folder with chicago_crime_2022.csv.gz, "
             "collegemsg.txt.gz and umls/."
         )
