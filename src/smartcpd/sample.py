@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -9,18 +10,21 @@ import numpy as np
 from smartcpd.cells import values_at
 from smartcpd.problem import Problem
 from smartcpd.sampling.base import random_fibers
-from smartcpd.stack import unstack
+from smartcpd.stack import offsets, unstack
 from smartcpd.storage import SparseTensor
 
 N_CELLS = 1 << 14
 
 
 class Cells(NamedTuple):
-    """Some cells of the data; weighted sums over them estimate means over all observed cells."""
+    """Some cells of the data; weighted sums over them estimate means over all observed cells.
 
-    indices: list[np.ndarray]
+    ``model`` gives the model values of stacked factors there.
+    """
+
     x: np.ndarray
     weights: np.ndarray
+    model: Callable[[np.ndarray], np.ndarray]
 
 
 class CellSample:
@@ -37,7 +41,7 @@ class CellSample:
 
     def curvature(self, A: np.ndarray) -> float:
         """Mean of m² |l''(x, m)|: how much the loss minds a relative change of the model."""
-        m = self._model(A)
+        m = self._cells.model(A)
         return abs(self._mean(np.abs(self._slope(m)) * m * m)) or 1.0
 
     def resolution(self, A: np.ndarray) -> float:
@@ -46,7 +50,7 @@ class CellSample:
         The dispersion compares the variance of l' with its expected slope; it is 1 for Poisson and
         binary data that fits its model, sigma² for Gaussian data, 0 for data without noise.
         """
-        m = self._model(A)
+        m = self._cells.model(A)
         pull = m * self._derivative(m)
         curvature = self._mean(self._slope(m) * m * m)
         size = self._mean(np.abs(pull))
@@ -59,10 +63,6 @@ class CellSample:
 
     def _mean(self, values: np.ndarray) -> float:
         return float(values @ self._cells.weights)
-
-    def _model(self, A: np.ndarray) -> np.ndarray:
-        factors = unstack(A, self._problem.shape)
-        return values_at(factors, np.ones(A.shape[1]), self._cells.indices)
 
     def _slope(self, m: np.ndarray) -> np.ndarray:
         # One-sided, since m - h could leave the domain of the loss.
@@ -84,26 +84,37 @@ def _dense_cells(problem: Problem, rng: np.random.Generator) -> Cells:
     fibers = random_fibers(shape, 1, n_fibers, rng)[0]
     x = np.empty((shape[mode], n_fibers))
     storage.gather_block("float64")(storage.handle(), fibers, mode, 0, x)
-    rows = np.repeat(np.arange(shape[mode]), n_fibers)
-    columns = [np.tile(fibers[:, k], shape[mode]) for k in range(len(shape))]
-    columns[mode] = rows
-    return Cells(columns, x.reshape(-1), np.full(x.size, 1 / x.size))
+    starts = offsets(shape)
+
+    def model(A: np.ndarray) -> np.ndarray:
+        H = np.ones((n_fibers, A.shape[1]))
+        for k in range(len(shape)):
+            if k != mode:
+                H *= A[starts[k] + fibers[:, k]]
+        return (A[starts[mode] : starts[mode + 1]] @ H.T).reshape(-1)
+
+    return Cells(x.reshape(-1), np.full(x.size, 1 / x.size), model)
 
 
 def _sparse_cells(storage: SparseTensor, rng: np.random.Generator) -> Cells:
-    """Cells at random, taken as zeros, and nonzeros that count once as they are and once less as
-    zeros: together they stand for all cells, however rare the nonzeros."""
+    """Nonzeros and, if absent cells are zeros, cells at random.
+
+    Random cells are taken as zeros; nonzeros count once as they are and once less as zeros:
+    together they stand for all cells, however rare the nonzeros.
+    """
     half = N_CELLS // 2
     nnz, n = storage.nnz, storage.n_observed
     chosen = rng.integers(nnz, size=min(half, nnz)) if nnz else np.empty(0, np.int64)
-    events = storage.events.rows(chosen)
+    indices = storage.events.rows(chosen)
     x = storage.values[chosen].astype(np.float64)
-    weight = np.full(x.size, nnz / max(x.size, 1) / n)
-    if storage.absent == "unobserved":
-        return Cells(events, x, weight)
-    anywhere = [rng.integers(size, size=half) for size in storage.shape]
-    return Cells(
-        [np.concatenate(parts) for parts in zip(anywhere, events, events, strict=True)],
-        np.concatenate([np.zeros(half), x, np.zeros(x.size)]),
-        np.concatenate([np.full(half, 1 / half), weight, -weight]),
-    )
+    weights = np.full(x.size, nnz / max(x.size, 1) / n)
+    if storage.absent == "zero":
+        anywhere = [rng.integers(size, size=half) for size in storage.shape]
+        indices = [np.concatenate(p) for p in zip(anywhere, indices, indices, strict=True)]
+        x = np.concatenate([np.zeros(half), x, np.zeros(x.size)])
+        weights = np.concatenate([np.full(half, 1 / half), weights, -weights])
+
+    def model(A: np.ndarray) -> np.ndarray:
+        return values_at(unstack(A, storage.shape), np.ones(A.shape[1]), indices)
+
+    return Cells(x, weights, model)
