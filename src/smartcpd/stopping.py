@@ -71,12 +71,15 @@ class Stopping:
                 "raise max_epochs for a closer fit.",
             )
         if self.max_time is not None and last.time >= self.max_time:
-            return Status(
-                False,
-                f"Stopped after max_time={self.max_time:g} s, at epoch {last.epoch}; "
-                "raise max_time for a closer fit.",
-            )
+            return self.out_of_time(last.epoch)
         return None
+
+    def out_of_time(self, epoch: int) -> Status:
+        return Status(
+            False,
+            f"Stopped after max_time={self.max_time:g} s, at epoch {epoch}; "
+            "raise max_time for a closer fit.",
+        )
 
     def _settled(self, rows: Sequence[Record], resolution: Callable[[], float]) -> Status | None:
         """Whether the last passes gained next to nothing."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -38,7 +39,7 @@ def choose(
 
     if loss.background is not None:
         return backgrounds.ClosedForm(loss.background, shape)
-    n_cells = float(np.prod([float(n) for n in shape]))
+    n_cells = math.prod(shape)
     if n_cells <= (EXHAUSTIVE_CELLS if exact else EXHAUSTIVE_CELLS >> 6):
         return backgrounds.Exhaustive(loss, shape, n_threads)
     if loss.taylor_at_zero is not None and A.min() >= 0:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from smartcpd.backgrounds.base import Sum
-from smartcpd.backgrounds.quadratic import Quadratic, QuadraticLoss, quadratic_sum
+from smartcpd.backgrounds.quadratic import Quadratic, QuadraticLoss, quadratic_sum, square_sum
 from smartcpd.kernels.hot_cells import compiled_find_hot_cells
 from smartcpd.kernels.lanes import padded
 from smartcpd.losses import Loss
@@ -45,7 +45,7 @@ class HotCells:
         cls, loss: Loss, shape: tuple[int, ...], n_threads: int, A: np.ndarray
     ) -> HotCells | None:
         """With the cells that are large at A; None where they are too many, or far too large."""
-        squares = _square_sum(A, shape)
+        squares = square_sum(A, shape)
         if not squares < MAX_SQUARES:
             return None
         starts = offsets(shape)
@@ -67,7 +67,7 @@ class HotCells:
 
         They must not go unnoticed: Taylor's quadratic falls without bound where m exceeds 1.
         """
-        return _square_sum(A, self.shape) > MAX_GROWTH * self.square_sum
+        return square_sum(A, self.shape) > MAX_GROWTH * self.square_sum
 
     def sum(self, A: np.ndarray, want_gradient: bool) -> Sum:
         slope, curvature = self.loss.taylor_at_zero(self.loss.params)
@@ -93,8 +93,4 @@ class HotCells:
         squares = QuadraticLoss(0.0, 2.0)
         blocks = squares.value_block("float64"), squares.derivative_block("float64")
         hot = event_sum(self.cells, *blocks, squares.params, A, False, self.n_threads).total
-        return abs(curvature) * THRESHOLD / 3 * max(_square_sum(A, self.shape) - hot, 0.0)
-
-
-def _square_sum(A: np.ndarray, shape: tuple[int, ...]) -> float:
-    return quadratic_sum(A, shape, Quadratic(0.0, 0.0, 2.0), False)[0]
+        return abs(curvature) * THRESHOLD / 3 * max(square_sum(A, self.shape) - hot, 0.0)

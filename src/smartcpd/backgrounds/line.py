@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from smartcpd.backgrounds.quadratic import Quadratic, quadratic_sum
+from smartcpd.backgrounds.quadratic import square_sum
 from smartcpd.backgrounds.sampled import model_values, weighted_cells
 from smartcpd.kernels.compiling import Block
 from smartcpd.losses import Loss
@@ -51,8 +51,7 @@ def fitted_lines(
             convex_line = _fit(loss.convex_block("float64"), loss, m, pilot.values)
         constants = (_level(line, m, pilot.values), _level(convex_line, m, pilot.values))
         falling = line[1] < 0 or convex_line[1] < 0
-        squares = quadratic_sum(A.astype(np.float64), shape, Quadratic(0.0, 0.0, 2.0), False)[0]
-        limit = MAX_GROWTH * squares if falling else np.inf
+        limit = MAX_GROWTH * square_sum(A.astype(np.float64), shape) if falling else np.inf
         return Lines(line, convex_line, *constants, limit)
     return Lines(line, convex_line, line, convex_line, np.inf)
 

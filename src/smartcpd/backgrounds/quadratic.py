@@ -6,6 +6,7 @@ product of Gram matrices: the zeros of a tensor cost nothing wherever a loss is 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -53,7 +54,7 @@ def quadratic_sum(
     factors = np.split(A, offsets(shape)[1:-1])
     sums = np.array([F.sum(axis=0) for F in factors])
     grams = np.array([F.T @ F for F in factors]) if q.c2 else np.ones((len(shape), 1, 1))
-    total = q.c0 * float(np.prod([float(n) for n in shape]))
+    total = q.c0 * math.prod(shape)
     total += q.c1 * float(sums.prod(axis=0).sum())
     if q.c2:
         total += 0.5 * q.c2 * float(grams.prod(axis=0).sum())
@@ -65,3 +66,8 @@ def quadratic_sum(
         G = np.broadcast_to(q.c1 * sums[rest].prod(axis=0), F.shape)
         parts.append(G + q.c2 * (F @ grams[rest].prod(axis=0)) if q.c2 else G)
     return total, np.concatenate(parts)
+
+
+def square_sum(A: np.ndarray, shape: tuple[int, ...]) -> float:
+    """The sum of m² over all cells."""
+    return quadratic_sum(A, shape, Quadratic(0.0, 0.0, 2.0), False)[0]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from smartcpd.backgrounds.base import Sum
@@ -81,7 +83,7 @@ def weighted_cells(
     terms = np.prod([F.sum(axis=0) for F in sizes], axis=0)
     total = float(terms.sum())
     columns = [rng.integers(n, size=count, dtype=np.uint32) for n in shape]
-    uniform = 1.0 / float(np.prod([float(n) for n in shape]))
+    uniform = 1.0 / math.prod(shape)
     if not 0 < total < np.inf:
         weights = np.full(count, 1 / (uniform * count))
         return Events(tuple(columns), weights, shape)

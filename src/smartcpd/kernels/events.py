@@ -15,7 +15,7 @@ import numpy as np
 from numba import prange, types
 
 from smartcpd.kernels.blocks import precision
-from smartcpd.kernels.compiling import Block, compile_kernel, in_precision
+from smartcpd.kernels.compiling import FASTMATH, Block, compile_kernel, in_precision
 from smartcpd.kernels.gather import load_number
 from smartcpd.kernels.lanes import LANES, fill, load, store, total
 
@@ -78,7 +78,7 @@ def load_index(address, size):
 def make_event_pass(order: int) -> Any:
     """The pass below for tensors of one order: the loops over modes are unrolled."""
 
-    @numba.njit(error_model="numpy", fastmath=True)
+    @numba.njit(error_model="numpy", fastmath=FASTMATH)
     def model_values(A, rows, m):
         for b in range(m.size):
             terms = fill(0.0)
@@ -89,7 +89,7 @@ def make_event_pass(order: int) -> Any:
                 terms = terms + w
             m[b] = total(terms)
 
-    @numba.njit(error_model="numpy", fastmath=True)
+    @numba.njit(error_model="numpy", fastmath=FASTMATH)
     def add_gradient(A, rows, d, G):
         for b in range(d.size):
             for r in range(0, A.shape[1], LANES):

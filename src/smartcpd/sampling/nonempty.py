@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from smartcpd.sampling.base import Draws, Sampler, random_fibers
+from smartcpd.sampling.nonzeros import Nonzeros
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,5 @@ class Nonempty(Sampler):
     @staticmethod
     def _n_fibers(storage: Any) -> int:
         """As many fibers as hold about the events of the other sampler."""
-        from smartcpd.sampling.nonzeros import Nonzeros
-
         fibers = np.mean([index.n_fibers for index in storage.fiber_indices])
         return max(1, round(Nonzeros().n_events(storage) * fibers / max(storage.nnz, 1)))

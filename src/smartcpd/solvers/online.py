@@ -142,6 +142,7 @@ class Online:
                 counts += share * (here - counts)
                 mixture = Mixture.from_counts(counts, mixture.shape, SMOOTHING)
                 step += 1
+                self._check_time()
             self._count_pass()
         return mixture
 
@@ -192,6 +193,13 @@ class Online:
     def _count_pass(self) -> None:
         self.tracker.entries += self.storage.nnz
         self.tracker.epoch += 1
+        self._check_time()
+
+    def _check_time(self) -> None:
+        """A fit may run out of time long before there is a row to record."""
+        tracker = self.tracker
+        if tracker.out_of_time and tracker.history:
+            raise EndedError(tracker.settings.stopping.out_of_time(tracker.epoch))
 
     def _record(self, mixture: Mixture, phase: str, loss: Estimate | None = None) -> None:
         """A row of the history; only what the user set ends a fit before its finish."""
