@@ -72,8 +72,9 @@ def fit(
             f"n_jobs must be a whole number other than 0; -1 for all cores; got {n_jobs!r}."
         )
     check_number("overcomplete", overcomplete, at_least=1)
-    solve = solvers.get(solver)
+    chosen_solver = solvers.get(solver)
     problem = Problem.build(X, rank, loss, mirror, constraint, step, sampler, absent)
+    chosen_solver.check(problem)
     settings = make_settings(
         problem,
         n_fibers=n_fibers,
@@ -100,7 +101,7 @@ def fit(
                 return stop.is_set() or (callback is not None and callback(report))
 
             def run(start: list[np.ndarray], rng: np.random.Generator) -> Result:
-                return solve(problem, settings, start, rng, observe)
+                return chosen_solver.run(problem, settings, start, rng, observe)
 
             results = _run_all(run, starts, streams, n_jobs, stop)
         objective = objective_of(problem.storage, problem.loss, settings.n_threads)

@@ -7,7 +7,7 @@ from smartcpd.solvers.mm import mm
 from smartcpd.solvers.online import online
 from smartcpd.solvers.smd import smd
 
-SOLVERS: dict[str, Solver] = {"auto": auto, "smd": smd, "mm": mm, "online": online}
+SOLVERS: dict[str, Solver] = {s.name: s for s in (auto, smd, mm, online)}
 
 __all__ = ["SOLVERS", "Observer", "Report", "Result", "Settings", "Solver", "get", "names"]
 

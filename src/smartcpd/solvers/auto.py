@@ -20,7 +20,7 @@ def chosen(problem: Problem, given_start: bool) -> Solver:
     return smd
 
 
-def auto(
+def _run(
     problem: Problem,
     settings: Settings,
     start: list[np.ndarray],
@@ -28,4 +28,7 @@ def auto(
     observe: Observer,
 ) -> Result:
     """Fit with the solver that suits the problem."""
-    return chosen(problem, settings.given_start)(problem, settings, start, rng, observe)
+    return chosen(problem, settings.given_start).run(problem, settings, start, rng, observe)
+
+
+auto = Solver("auto", _run)

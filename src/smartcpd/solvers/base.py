@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -53,12 +53,21 @@ Observer = Callable[[Report], Any]
 """Called after each epoch; a true answer ends the fit."""
 
 
-class Solver(Protocol):
-    def __call__(
-        self,
-        problem: Problem,
-        settings: Settings,
-        start: list[np.ndarray],
-        rng: np.random.Generator,
-        observe: Observer,
-    ) -> Result: ...
+Run = Callable[
+    [Problem, Settings, list[np.ndarray], np.random.Generator, Observer],
+    Result,
+]
+
+
+def _accept(problem: Problem) -> None:
+    """Serve every problem."""
+
+
+@dataclass(frozen=True)
+class Solver:
+    """A way to fit a problem from a start, and a check of whether it can."""
+
+    name: str
+    run: Run
+    check: Callable[[Problem], None] = _accept
+    """Raises IncompatibleError for a problem that this solver cannot serve."""

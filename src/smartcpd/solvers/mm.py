@@ -13,12 +13,12 @@ from smartcpd.losses import Loss
 from smartcpd.objectives import Estimate, Objective, objective_of
 from smartcpd.objectives.sparse import SparseObjective
 from smartcpd.problem import Problem
-from smartcpd.solvers.base import Observer, Result, Settings
+from smartcpd.solvers.base import Observer, Result, Settings, Solver
 from smartcpd.solvers.expected_counts import check, expected_counts
 from smartcpd.solvers.merging import merged
 from smartcpd.solvers.mixture import Mixture
 from smartcpd.solvers.tracker import Tracker
-from smartcpd.stack import stack, unstack
+from smartcpd.stack import stack
 
 RELAXATION = 1.5
 """EM's step, lengthened in the logarithm; up to 2 it still goes downhill near a solution."""
@@ -101,7 +101,7 @@ def descend(tracker: Tracker, passes: Passes, mixture: Mixture, entries: int, ph
         mixture, previous = following, mixture
 
 
-def mm(
+def _run(
     problem: Problem,
     settings: Settings,
     start: list[np.ndarray],
@@ -109,7 +109,6 @@ def mm(
     observe: Observer,
 ) -> Result:
     """Fit by multiplicative updates from a start; superfluous components are merged first."""
-    check(problem)
     A = stack(start)
     if A.shape[1] > problem.rank:
         A = merged(A, problem)
@@ -118,14 +117,12 @@ def mm(
     mixture = Mixture.of(A, problem.shape)
     passes.compile(A)
     tracker.begin_with(A)
-    tracker.start_clock()
-    try:
-        status = descend(tracker, passes, mixture, entries_of(problem), "mm")
-    except KeyboardInterrupt:
-        status = tracker.interrupted()
-    return Result(unstack(tracker.best, problem.shape), tracker.history, status)
+    return tracker.follow(lambda: descend(tracker, passes, mixture, entries_of(problem), "mm"))
 
 
 def entries_of(problem: Problem) -> int:
     """Entries that a full pass reads."""
     return getattr(problem.storage, "nnz", problem.storage.n_cells)
+
+
+mm = Solver("mm", _run, check)

@@ -13,16 +13,18 @@ import numpy as np
 
 from smartcpd import losses
 from smartcpd.errors import IncompatibleError
+from smartcpd.history import Status
 from smartcpd.objectives import Estimate
 from smartcpd.objectives.sparse import SparseObjective
 from smartcpd.problem import Problem
-from smartcpd.solvers.base import Observer, Result, Settings
-from smartcpd.solvers.expected_counts import batch_counts, check
+from smartcpd.solvers import expected_counts
+from smartcpd.solvers.base import Observer, Result, Settings, Solver
+from smartcpd.solvers.expected_counts import batch_counts
 from smartcpd.solvers.merging import merged, merged_by_information
 from smartcpd.solvers.mixture import Mixture
 from smartcpd.solvers.mm import Passes, descend
 from smartcpd.solvers.tracker import EndedError, Tracker
-from smartcpd.stack import stack, unstack
+from smartcpd.stack import stack
 from smartcpd.start import marginal_factors
 from smartcpd.storage import SparseTensor
 
@@ -69,12 +71,7 @@ class Online:
         rng: np.random.Generator,
         observe: Observer,
     ) -> None:
-        check(problem)
-        if not isinstance(problem.storage, SparseTensor) or problem.storage.nnz == 0:
-            raise IncompatibleError(
-                f"Solver 'online' draws the nonzeros of sparse data; got {problem}. "
-                "Use solver='smd', or pass X as a SparseTensor."
-            )
+        assert isinstance(problem.storage, SparseTensor)
         self.problem = problem
         self.storage = problem.storage
         self.rng = rng
@@ -92,19 +89,13 @@ class Online:
         for passes in (self.passes, self.finish):
             passes.compile(mixture.stacked())
         tracker.begin_with(mixture.balanced())
-        tracker.start_clock()
-        try:
+
+        def loop() -> Status:
             self._record(mixture, "start")
             best = self._best_of_starts(mixture)
-            status = descend(tracker, self.finish, best, self.storage.nnz, "mm")
-        except EndedError as ended:
-            status = ended.status
-        except KeyboardInterrupt:
-            status = tracker.interrupted()
-        A = tracker.best
-        if A.shape[1] > self.problem.rank:
-            A = merged(A, self.problem)
-        return Result(unstack(A, self.problem.shape), tracker.history, status)
+            return descend(tracker, self.finish, best, self.storage.nnz, "mm")
+
+        return tracker.follow(loop)
 
     def _best_of_starts(self, mixture: Mixture) -> Mixture:
         best, lowest = mixture, math.inf
@@ -142,7 +133,7 @@ class Online:
                 counts += share * (here - counts)
                 mixture = Mixture.from_counts(counts, mixture.shape, SMOOTHING)
                 step += 1
-                self._check_time()
+                self.tracker.check_time()
             self._count_pass()
         return mixture
 
@@ -193,13 +184,7 @@ class Online:
     def _count_pass(self) -> None:
         self.tracker.entries += self.storage.nnz
         self.tracker.epoch += 1
-        self._check_time()
-
-    def _check_time(self) -> None:
-        """A fit may run out of time long before there is a row to record."""
-        tracker = self.tracker
-        if tracker.out_of_time and tracker.history:
-            raise EndedError(tracker.settings.stopping.out_of_time(tracker.epoch))
+        self.tracker.check_time()
 
     def _record(self, mixture: Mixture, phase: str, loss: Estimate | None = None) -> None:
         """A row of the history; only what the user set ends a fit before its finish."""
@@ -208,7 +193,16 @@ class Online:
             raise EndedError(status)
 
 
-def online(
+def check(problem: Problem) -> None:
+    expected_counts.check(problem)
+    if not isinstance(problem.storage, SparseTensor) or problem.storage.nnz == 0:
+        raise IncompatibleError(
+            f"Solver 'online' draws the nonzeros of sparse data; got {problem}. "
+            "Use solver='auto', or pass X as a SparseTensor."
+        )
+
+
+def _run(
     problem: Problem,
     settings: Settings,
     start: list[np.ndarray],
@@ -217,3 +211,6 @@ def online(
 ) -> Result:
     """Fit sparse counts or events from scratch; ``start`` is not used."""
     return Online(problem, settings, rng, observe).solve()
+
+
+online = Solver("online", _run, check)

@@ -11,11 +11,11 @@ import numpy as np
 from smartcpd.history import Status
 from smartcpd.objectives import objective_of
 from smartcpd.problem import Problem
-from smartcpd.solvers.base import Observer, Result, Settings
+from smartcpd.solvers.base import Observer, Result, Settings, Solver
 from smartcpd.solvers.merging import merged
 from smartcpd.solvers.sweeper import Sweeper
 from smartcpd.solvers.tracker import Tracker
-from smartcpd.stack import offsets, stack, unstack
+from smartcpd.stack import offsets, stack
 from smartcpd.stopping import change_since
 from smartcpd.storage import SparseTensor
 
@@ -58,20 +58,17 @@ class Run:
         wide = replace(self.problem, rank=self.A.shape[1])
         wide_sweeper = Sweeper(wide, wide.phases[0], self.settings)
         self.look(self.average)
-        tracker.start_clock()
-        try:
+
+        def loop() -> Status:
             status = self._record(self.problem.phases[0].step.name)
             if wide.rank > self.problem.rank:
                 status = status or self._narrow(wide_sweeper)
             for sweeper in sweepers:
                 status = status or self._run_phase(sweeper)
-        except KeyboardInterrupt:
-            status = tracker.interrupted()
-        assert status is not None
-        best = tracker.best
-        if best.shape[1] != self.problem.rank:
-            best = merged(best, self.problem)
-        return Result(unstack(best, self.problem.shape), tracker.history, status)
+            assert status is not None
+            return status
+
+        return tracker.follow(loop)
 
     def _begin_with(self, A: np.ndarray) -> None:
         self.A = A.astype(self.settings.dtype)
@@ -170,7 +167,7 @@ class Run:
         return np.concatenate([c.settle(average, last) for c, average, last in parts])
 
 
-def smd(
+def _run(
     problem: Problem,
     settings: Settings,
     start: list[np.ndarray],
@@ -179,3 +176,6 @@ def smd(
 ) -> Result:
     """Fit by stochastic mirror descent."""
     return Run(problem, settings, start, rng, observe).solve()
+
+
+smd = Solver("smd", _run)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 
 import numpy as np
 
@@ -14,7 +15,8 @@ from smartcpd.model import CPModel
 from smartcpd.objectives import Estimate
 from smartcpd.problem import Problem
 from smartcpd.sample import CellSample
-from smartcpd.solvers.base import Observer, Report, Settings
+from smartcpd.solvers.base import Observer, Report, Result, Settings
+from smartcpd.solvers.merging import merged
 from smartcpd.stack import unstack
 
 
@@ -58,6 +60,25 @@ class Tracker:
     def out_of_time(self) -> bool:
         limit = self.settings.stopping.max_time
         return limit is not None and time.perf_counter() - self.began >= limit
+
+    def follow(self, loop: Callable[[], Status]) -> Result:
+        """Start the clock and run a loop to its end, whatever ends it."""
+        self.start_clock()
+        try:
+            status = loop()
+        except EndedError as ended:
+            status = ended.status
+        except KeyboardInterrupt:
+            status = self.interrupted()
+        best = self.best
+        if best.shape[1] > self.problem.rank:
+            best = merged(best, self.problem)
+        return Result(unstack(best, self.problem.shape), self.history, status)
+
+    def check_time(self) -> None:
+        """End a stretch without records when the user's time is over."""
+        if self.out_of_time and self.history:
+            raise EndedError(self.settings.stopping.out_of_time(self.epoch))
 
     def penalty(self, A: np.ndarray) -> float:
         return self.problem.penalty(unstack(A, self.problem.shape))
