@@ -14,16 +14,16 @@ from smartcpd.objectives.fibers import FiberPass
 
 @dataclass(frozen=True)
 class Exhaustive:
-    """Exact for any loss, at the cost of a pass over all cells a mode."""
+    """Exact for any loss, at the cost of a pass over all cells."""
 
     loss: Loss
     shape: tuple[int, ...]
     n_threads: int = 1
 
     def sum(self, A: np.ndarray, want_gradient: bool) -> Sum:
-        zeros = FiberPass(
-            zero_gather("float64"), np.zeros(1, np.int64), self.shape, self.loss, self.n_threads
-        )
+        mode = int(np.argmax(self.shape))
+        nothing = np.zeros(1, np.int64)
+        zeros = FiberPass(zero_gather, nothing, self.shape, mode, self.loss, self.n_threads)
         if want_gradient:
             return Sum(*zeros.gradient(A))
-        return Sum(zeros.value(A, int(np.argmax(self.shape))), A)
+        return Sum(zeros.value(A), A)

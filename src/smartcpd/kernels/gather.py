@@ -83,3 +83,29 @@ def dense_gather(data_dtype: str, dtype: str) -> Block:
     kinds = precision(dtype)
     name = f"gather.{data_dtype}.{dtype}"
     return Block(compile_kernel(gather, kinds.gather, name), kinds.gather)
+
+
+@cache
+def dense_lines(data_dtype: str, dtype: str) -> Block:
+    """As `dense_gather`, a fiber a row: ``out[f, i]``. The cells of a fiber lie side by side."""
+    number = load_number(data_dtype)
+    item_bytes = np.dtype(data_dtype).itemsize
+
+    def gather(handle, fibers, mode, first, out):
+        stride = handle[1 + mode]
+        for f in range(fibers.shape[0]):
+            address = handle[0] + first * stride
+            for k in range(fibers.shape[1]):
+                if k != mode:
+                    address += fibers[f, k] * handle[1 + k]
+            row = out[f]
+            if stride == item_bytes:
+                for i in range(row.size):
+                    row[i] = number(address + i * item_bytes)
+            else:
+                for i in range(row.size):
+                    row[i] = number(address + i * stride)
+
+    kinds = precision(dtype)
+    name = f"lines.{data_dtype}.{dtype}"
+    return Block(compile_kernel(gather, kinds.gather, name), kinds.gather)

@@ -1,7 +1,12 @@
-"""Values and gradients over many fibers, added up in float64.
+"""Values and gradients over many fibers of one mode, for all modes at once.
 
-The fibers come in groups that do not depend on the number of threads; each group has its own sums,
-and these are added in order. Any number of threads therefore gives the same bits.
+A fiber's cells share everything but one index. With K the rows that the other factors give the
+fibers, m = K A' and D the derivatives, one mode's gradient is D' K; each other mode's is what is
+left of T = D A after the factors of the rest. The gradient thus costs three matrix products,
+however many modes there are, and nothing larger than a block of cells is ever stored.
+
+The fibers come in groups that do not depend on the number of threads; each group has its own sums
+in float64, and these are added in order. Any number of threads therefore gives the same bits.
 """
 
 from __future__ import annotations
@@ -9,16 +14,53 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+import numba
 import numpy as np
 from numba import prange, types
 
 from smartcpd.kernels.blocks import precision
-from smartcpd.kernels.compiling import compile_kernel, in_precision
-from smartcpd.kernels.sweep import khatri_rao_rows
+from smartcpd.kernels.compiling import FASTMATH, compile_kernel, in_precision
+
+
+@numba.njit(error_model="numpy", fastmath=FASTMATH)
+def fill_products(A, offsets, fibers, mode, K):
+    """K[f] = the product of the rows of fiber f, one of each factor but ``mode``'s."""
+    n_fibers, rank = K.shape
+    first = 1 if mode == 0 else 0
+    for f in range(n_fibers):
+        row = A[offsets[first] + fibers[f, first]]
+        for r in range(rank):
+            K[f, r] = row[r]
+        for k in range(first + 1, fibers.shape[1]):
+            if k != mode:
+                row = A[offsets[k] + fibers[f, k]]
+                for r in range(rank):
+                    K[f, r] *= row[r]
+
+
+@numba.njit(error_model="numpy", fastmath=FASTMATH)
+def scatter(A, offsets, fibers, mode, T, G):
+    """Add T[f], times the rows of all but two factors, to the row of each mode but ``mode``."""
+    n_fibers, rank = T.shape
+    order = fibers.shape[1]
+    rest = np.empty(rank, A.dtype)
+    for k in range(order):
+        if k == mode:
+            continue
+        for f in range(n_fibers):
+            rest[:] = T[f]
+            for j in range(order):
+                if j != k and j != mode:
+                    row = A[offsets[j] + fibers[f, j]]
+                    for r in range(rank):
+                        rest[r] *= row[r]
+            out = G[offsets[k] + fibers[f, k]]
+            for r in range(rank):
+                out[r] += rest[r]
 
 
 def fiber_pass(
-    gather,
+    lines,
     handle,
     offsets,
     mode,
@@ -40,34 +82,39 @@ def fiber_pass(
     rank = A.shape[1]
     first = offsets[mode]
     n_rows = offsets[mode + 1] - first
+    A_n = A[first : first + n_rows]
+    At_n = np.ascontiguousarray(A_n.T)
     for group in prange(n_groups):
-        x = np.empty(batch * n_rows)
-        m = np.empty(batch * n_rows)
-        d = np.empty(batch * n_rows)
-        H_buffer = np.empty(batch * rank)
-        Ht_buffer = np.empty(batch * rank)
-        partial = np.empty((n_rows, rank))
-        A_n = A[first : first + n_rows]
+        x_buffer = np.empty(batch * n_rows, A.dtype)
+        m_buffer = np.empty(batch * n_rows, A.dtype)
+        d_buffer = np.empty(batch * n_rows, A.dtype)
+        K_buffer = np.empty(batch * rank, A.dtype)
+        T_buffer = np.empty(batch * rank, A.dtype)
+        partial = np.empty((n_rows, rank), A.dtype)
         for start in range(0, group_size, batch):
             stop = min(start + batch, group_size)
             n_fibers = stop - start
             cells = n_fibers * n_rows
             chosen = fibers[group, start:stop]
-            H = H_buffer[: n_fibers * rank].reshape(n_fibers, rank)
-            Ht = Ht_buffer[: n_fibers * rank].reshape(rank, n_fibers)
-            khatri_rao_rows(A, offsets, chosen, mode, 1.0, H, Ht)
-            gather(handle, chosen, mode, 0, x[:cells].reshape(n_rows, n_fibers))
-            np.dot(A_n, Ht, m[:cells].reshape(n_rows, n_fibers))
-            values[group] += value(x[:cells], m[:cells], loss_p)
+            x, m, d = x_buffer[:cells], m_buffer[:cells], d_buffer[:cells]
+            K = K_buffer[: n_fibers * rank].reshape(n_fibers, rank)
+            fill_products(A, offsets, chosen, mode, K)
+            lines(handle, chosen, mode, 0, x.reshape(n_fibers, n_rows))
+            np.dot(K, At_n, m.reshape(n_fibers, n_rows))
+            values[group] += value(x, m, loss_p)
             if want_gradient:
-                derivative(x[:cells], m[:cells], loss_p, d[:cells])
-                np.dot(d[:cells].reshape(n_rows, n_fibers), H, partial)
-                G[group] += partial
+                derivative(x, m, loss_p, d)
+                D = d.reshape(n_fibers, n_rows)
+                np.dot(D.T, K, partial)
+                G[group, first : first + n_rows] += partial
+                T = T_buffer[: n_fibers * rank].reshape(n_fibers, rank)
+                np.dot(D, A_n, T)
+                scatter(A, offsets, chosen, mode, T, G[group])
 
 
 @cache
-def compiled_fiber_pass(parallel: bool) -> Any:
-    kinds = precision("float64")
+def compiled_fiber_pass(dtype: str, parallel: bool) -> Any:
+    kinds = precision(dtype)
     signature = types.void(
         types.FunctionType(kinds.gather),
         types.int64[::1],
@@ -80,8 +127,8 @@ def compiled_fiber_pass(parallel: bool) -> Any:
         kinds.params,
         types.boolean,
         kinds.matrix,
-        kinds.vector,
+        types.float64[::1],
         types.Array(types.float64, 3, "C"),
     )
-    name = f"fiber_pass.{'parallel' if parallel else 'serial'}"
-    return compile_kernel(in_precision(fiber_pass, np.float64), signature, name, parallel=parallel)
+    name = f"fiber_pass.{dtype}.{'parallel' if parallel else 'serial'}"
+    return compile_kernel(in_precision(fiber_pass, kinds.dtype), signature, name, parallel=parallel)

@@ -37,7 +37,8 @@ class BernoulliOdds(Loss):
 
     @staticmethod
     def value(x, m, p):
-        return log(1.0 + m) - x * log(m + EPS)
+        # One logarithm for both terms: x is 0 or 1.
+        return log((1.0 + m) / (m + EPS if x > 0.5 else 1.0))
 
     @staticmethod
     def derivative(x, m, p):

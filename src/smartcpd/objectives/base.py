@@ -11,7 +11,7 @@ from smartcpd import threads
 from smartcpd.errors import InvalidParameterError
 from smartcpd.losses import Loss
 from smartcpd.stack import stack
-from smartcpd.storage import SparseTensor, Storage, as_storage
+from smartcpd.storage import Dense, SparseTensor, Storage, as_storage
 
 if TYPE_CHECKING:
     from smartcpd.model import CPModel
@@ -56,6 +56,7 @@ def objective_of(storage: Storage, loss: Loss, n_threads: int = 1) -> Objective:
 
     if isinstance(storage, SparseTensor):
         return SparseObjective(storage, loss, n_threads)
+    assert isinstance(storage, Dense)
     return DenseObjective(storage, loss, n_threads)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,48 +11,72 @@ from smartcpd.losses import Loss
 from smartcpd.objectives.base import ALL_CELLS, Estimate
 from smartcpd.objectives.fibers import FiberPass
 from smartcpd.sampling.base import random_fibers
-from smartcpd.storage import Storage
+from smartcpd.storage import Dense
 
 WATCHED_CELLS = 1 << 17
 
 
 @dataclass(frozen=True)
 class DenseObjective:
-    """Every cell counts, and is read in its turn."""
+    """Every cell counts, and is read in its turn; or those of some fibers do, for all of them.
 
-    storage: Storage
+    Gradients are computed in the precision of the factors.
+    """
+
+    storage: Dense
     loss: Loss
     n_threads: int = 1
+    fibers: np.ndarray | None = None
+    """Fibers (F x N) that stand for all cells."""
+    fiber_mode: int | None = None
+    """The mode that they run along; by default the one that is read most cheaply."""
 
     def estimate(self, A: np.ndarray) -> Estimate:
-        total = self._pass().value(A, self.storage.pass_mode())
-        return Estimate(total / self.storage.n_cells)
+        return Estimate(self._pass().value(A, self.fibers) / self.n_cells)
 
     def gradient(self, A: np.ndarray) -> tuple[float, np.ndarray]:
-        total, gradient = self._pass().gradient(A)
-        n = self.storage.n_cells
-        return total / n, gradient / n
+        total, gradient = self._pass().gradient(A, self.fibers)
+        return total / self.n_cells, gradient / self.n_cells
+
+    @property
+    def n_cells(self) -> int:
+        """Cells that a pass reads."""
+        if self.fibers is None:
+            return self.storage.n_cells
+        return len(self.fibers) * self.storage.shape[self._mode]
+
+    @property
+    def _mode(self) -> int:
+        return self.storage.pass_mode() if self.fiber_mode is None else self.fiber_mode
+
+    def sampled(self, n_cells: float, rng: np.random.Generator) -> DenseObjective:
+        """The same objective on random fibers with about ``n_cells`` cells; on all if they are
+        no fewer.
+        """
+        shape, mode = self.storage.shape, self._mode
+        n_fibers = -(-int(n_cells) // shape[mode])
+        if n_fibers * shape[mode] >= self.storage.n_cells:
+            return replace(self, fibers=None)
+        fibers = random_fibers(shape, 1, n_fibers, rng)[0]
+        fibers[:, mode] = 0
+        # In the order of memory, for the sake of what reads ahead.
+        fibers = fibers[np.lexsort(fibers.T[np.argsort(np.abs(self.storage.array.strides))])]
+        return replace(self, fibers=fibers)
 
     def watch(self, A: np.ndarray, rng: np.random.Generator) -> Callable[[np.ndarray], Estimate]:
         if self.storage.n_cells <= ALL_CELLS:
             return self.estimate
         # By shape alone, so that a fit does not depend on the memory layout.
-        mode = int(np.argmax(self.storage.shape))
-        n_fibers = -(-WATCHED_CELLS // self.storage.shape[mode])
-        fibers = random_fibers(self.storage.shape, 1, n_fibers, rng)[0]
-
-        def look(A: np.ndarray) -> Estimate:
-            total, _ = self._pass().over(A, mode, fibers, False)
-            return Estimate(total / (n_fibers * self.storage.shape[mode]))
-
-        return look
+        longest = replace(self, fiber_mode=int(np.argmax(self.storage.shape)))
+        return longest.sampled(WATCHED_CELLS, rng).estimate
 
     def _pass(self) -> FiberPass:
         storage = self.storage
         return FiberPass(
-            storage.gather_block("float64"),
+            storage.lines_block,
             storage.handle(),
             storage.shape,
+            self._mode,
             self.loss,
             self.n_threads,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,62 +15,65 @@ from smartcpd.stack import offsets
 N_GROUPS = 8
 CELLS_AT_ONCE = 1 << 14
 FIBERS_A_CALL = 1 << 16
+NUMBERS_OF_GROUPS = 1 << 24
+"""The sums of all groups together hold at most about this many numbers."""
 CELLS_WORTH_THREADS = 1 << 17
 
 
 @dataclass(frozen=True)
 class FiberPass:
-    """Reads fibers by a gather block, so that it serves any data that has one."""
+    """Reads the fibers of one mode by a block, so that it serves any data that has one.
 
-    gather: Block
+    Works in the precision of the factors it is given; sums are in float64.
+    """
+
+    lines: Callable[[str], Block]
+    """For a precision, the block that fills an array with the cells of fibers, a fiber a row."""
     handle: np.ndarray
     shape: tuple[int, ...]
+    mode: int
     loss: Loss
     n_threads: int = 1
 
-    def value(self, A: np.ndarray, mode: int) -> float:
-        """The sum over all cells, read along the fibers of one mode."""
-        return sum(self.over(A, mode, f, False)[0] for f in self._all_fibers(mode))
+    def value(self, A: np.ndarray, fibers: np.ndarray | None = None) -> float:
+        """The sum over all cells, or over those of the given fibers (F x N)."""
+        return self._sum(A, fibers, False)[0]
 
-    def gradient(self, A: np.ndarray) -> tuple[float, np.ndarray]:
-        """The sum over all cells and its gradient; one pass for each mode."""
-        gradient = np.zeros_like(A, dtype=np.float64)
-        starts = offsets(self.shape)
-        value = 0.0
-        for mode in range(len(self.shape)):
-            value = 0.0
-            for fibers in self._all_fibers(mode):
-                part, G = self.over(A, mode, fibers, True)
-                value += part
-                gradient[starts[mode] : starts[mode + 1]] += G
-        return value, gradient
+    def gradient(self, A: np.ndarray, fibers: np.ndarray | None = None) -> tuple[float, np.ndarray]:
+        """The sum and its gradient with respect to all factors."""
+        return self._sum(A, fibers, True)
 
-    def over(
-        self, A: np.ndarray, mode: int, fibers: np.ndarray, want_gradient: bool
+    def _sum(
+        self, A: np.ndarray, fibers: np.ndarray | None, want_gradient: bool
     ) -> tuple[float, np.ndarray]:
-        """The sum over the cells of the given fibers (F x N) and one mode's gradient.
+        n_groups = max(1, min(N_GROUPS, NUMBERS_OF_GROUPS // A.size))
+        dtype = A.dtype.name if A.dtype == np.float32 else "float64"
+        A = np.ascontiguousarray(A, dtype=dtype)
+        values = np.zeros(n_groups)
+        sums = np.zeros((n_groups if want_gradient else 1, *A.shape))
+        for chunk in self._chunks(fibers):
+            # Whole groups first, then what is left over.
+            size = len(chunk) // n_groups
+            whole = n_groups * size
+            for part in (
+                chunk[:whole].reshape(n_groups, size, chunk.shape[1]),
+                chunk[whole:][None],
+            ):
+                if part.shape[1]:
+                    self._run(A, dtype, part, want_gradient, values, sums)
+        gradient = sums[0]
+        for group_sum in sums[1:]:
+            gradient += group_sum
+        return float(values.sum()), gradient
 
-        Whole groups first, then what is left over.
-        """
-        n_rows = self.shape[mode]
-        group_size = len(fibers) // N_GROUPS
-        parts = [fibers[: N_GROUPS * group_size].reshape(N_GROUPS, group_size, fibers.shape[1])]
-        parts.append(fibers[N_GROUPS * group_size :][None])
-        total, G = 0.0, np.zeros((n_rows, A.shape[1]))
-        for part in parts:
-            if part.shape[1] == 0:
-                continue
-            values = np.zeros(len(part))
-            sums = np.zeros((len(part) if want_gradient else 0, n_rows, A.shape[1]))
-            self._run(A, mode, part, want_gradient, values, sums)
-            total += float(values.sum())
-            for group_sum in sums:
-                G += group_sum
-        return total, G
-
-    def _all_fibers(self, mode: int) -> Iterator[np.ndarray]:
+    def _chunks(self, fibers: np.ndarray | None) -> Iterator[np.ndarray]:
+        """Fibers in the order of their indices, some at a time."""
+        if fibers is not None:
+            for start in range(0, len(fibers), FIBERS_A_CALL):
+                yield fibers[start : start + FIBERS_A_CALL]
+            return
         shape = list(self.shape)
-        shape[mode] = 1
+        shape[self.mode] = 1
         n_fibers = int(np.prod(shape, dtype=object))
         for start in range(0, n_fibers, FIBERS_A_CALL):
             ids = np.arange(start, min(start + FIBERS_A_CALL, n_fibers))
@@ -79,27 +82,27 @@ class FiberPass:
     def _run(
         self,
         A: np.ndarray,
-        mode: int,
+        dtype: str,
         fibers: np.ndarray,
         want_gradient: bool,
         values: np.ndarray,
         sums: np.ndarray,
     ) -> None:
-        n_rows = self.shape[mode]
+        n_rows = self.shape[self.mode]
         n_cells = fibers.shape[0] * fibers.shape[1] * n_rows
         parallel = self.n_threads > 1 and n_cells >= CELLS_WORTH_THREADS
-        compiled_fiber_pass(parallel)(
-            self.gather,
+        compiled_fiber_pass(dtype, parallel)(
+            self.lines(dtype),
             self.handle,
             offsets(self.shape),
-            mode,
-            np.ascontiguousarray(fibers),
-            max(1, min(256, CELLS_AT_ONCE // n_rows)),
-            self.loss.value_block("float64"),
-            self.loss.derivative_block("float64"),
+            self.mode,
+            np.ascontiguousarray(fibers, dtype=np.int64),
+            max(1, min(512, CELLS_AT_ONCE // n_rows)),
+            self.loss.value_block(dtype),
+            self.loss.derivative_block(dtype),
             self.loss.params,
             want_gradient,
-            np.ascontiguousarray(A, dtype=np.float64),
+            A,
             values,
             sums,
         )

@@ -38,10 +38,6 @@ class Storage(Protocol):
         """The compiled function that fills an array with rows of chosen fibers."""
         ...
 
-    def pass_mode(self) -> int:
-        """The mode along which reading every fiber is cheapest."""
-        ...
-
     def mean(self) -> float:
         """The mean over all cells."""
         ...

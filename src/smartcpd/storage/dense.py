@@ -11,7 +11,7 @@ import numpy as np
 
 from smartcpd.errors import InvalidDataError
 from smartcpd.kernels.compiling import Block
-from smartcpd.kernels.gather import dense_gather
+from smartcpd.kernels.gather import dense_gather, dense_lines
 from smartcpd.losses import Data, Loss
 
 SLAB_CELLS = 1 << 21
@@ -92,7 +92,12 @@ class Dense:
     def gather_block(self, dtype: str) -> Block:
         return dense_gather(self.array.dtype.name, dtype)
 
+    def lines_block(self, dtype: str) -> Block:
+        """As ``gather_block``, with a fiber a row."""
+        return dense_lines(self.array.dtype.name, dtype)
+
     def pass_mode(self) -> int:
+        """The mode along which reading every fiber is cheapest."""
         long_enough = [
             k for k in range(len(self.shape)) if self.shape[k] >= min(16, max(self.shape))
         ]

@@ -166,9 +166,6 @@ class SparseTensor:
     def gather_block(self, dtype: str) -> Block:
         return sparse_gather(self.values.dtype.name, dtype)
 
-    def pass_mode(self) -> int:
-        return int(np.argmax(self.shape))
-
     def mean(self) -> float:
         return float(self.values.sum(dtype=np.float64)) / max(self.n_observed, 1)
 
