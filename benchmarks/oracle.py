@@ -12,7 +12,7 @@ from smartcpd.stack import stack, unstack
 from smartcpd.storage import as_storage
 
 
-def oracle(X: np.ndarray, truth: list[np.ndarray], loss: str, iterations: int = 200) -> CPModel:
+def oracle(X: np.ndarray, truth: list[np.ndarray], loss: str, iterations: int = 3000) -> CPModel:
     """SciPy's L-BFGS-B from the truth, on exact values and gradients, factors >= 0."""
     A = stack(truth)
     n_threads = threads.resolve(None)
@@ -29,6 +29,6 @@ def oracle(X: np.ndarray, truth: list[np.ndarray], loss: str, iterations: int = 
             jac=True,
             method="L-BFGS-B",
             bounds=[(1e-9, None)] * A.size,
-            options={"maxiter": iterations, "ftol": 1e-12},
+            options={"maxiter": iterations, "maxfun": 2 * iterations, "ftol": 1e-13, "gtol": 1e-9},
         )
     return CPModel(unstack(found.x.reshape(A.shape), X.shape), loss_function=loss)

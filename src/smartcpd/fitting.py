@@ -23,7 +23,7 @@ from smartcpd.stack import stack
 from smartcpd.start import make_start
 from smartcpd.stopping import Stopping
 
-MAX_EPOCHS = 1000
+MAX_EPOCHS = 2000
 TOL = 0.02
 
 

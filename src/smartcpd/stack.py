@@ -17,6 +17,11 @@ def stack(factors: Sequence[np.ndarray], dtype: str = "float64") -> np.ndarray:
     return np.ascontiguousarray(np.concatenate(factors, axis=0), dtype=dtype)
 
 
+def parts(A: np.ndarray, shape: Sequence[int]) -> list[np.ndarray]:
+    """The factors as views."""
+    return np.split(A, offsets(shape)[1:-1])
+
+
 def unstack(A: np.ndarray, shape: Sequence[int]) -> list[np.ndarray]:
     """Copies of the factors, in float64."""
-    return [part.astype(np.float64) for part in np.split(A, offsets(shape)[1:-1])]
+    return [part.astype(np.float64) for part in parts(A, shape)]

@@ -64,6 +64,11 @@ class Stopping:
                     f"Converged: epochs {middle} to {last.epoch} changed the loss by "
                     f"{change:.1e}, less than tol={self.tol:g} of its uncertainty {noise:.1e}.",
                 )
+        return self.limit(history)
+
+    def limit(self, history: History) -> Status | None:
+        """A status if a limit of the user's is reached."""
+        last = history[-1]
         if last.epoch >= self.max_epochs:
             return Status(
                 False,

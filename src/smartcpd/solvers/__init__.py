@@ -3,11 +3,12 @@
 from smartcpd.errors import InvalidParameterError
 from smartcpd.solvers.auto import auto
 from smartcpd.solvers.base import Observer, Report, Result, Settings, Solver
+from smartcpd.solvers.core import core
 from smartcpd.solvers.mm import mm
 from smartcpd.solvers.online import online
 from smartcpd.solvers.smd import smd
 
-SOLVERS: dict[str, Solver] = {s.name: s for s in (auto, smd, mm, online)}
+SOLVERS: dict[str, Solver] = {s.name: s for s in (auto, core, smd, mm, online)}
 
 __all__ = ["SOLVERS", "Observer", "Report", "Result", "Settings", "Solver", "get", "names"]
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from smartcpd.curvature import Marginals
 from smartcpd.problem import Problem
 from smartcpd.solvers.mixture import Mixture
 from smartcpd.stack import offsets
@@ -29,6 +30,16 @@ def merged(A: np.ndarray, problem: Problem) -> np.ndarray:
     return np.concatenate(
         [c.apply(P, mirror=m) for P, c, m in zip(parts, problem.constraints, maps, strict=True)]
     )
+
+
+def merged_by_weight(A: np.ndarray, problem: Problem, rng: np.random.Generator) -> np.ndarray:
+    """As `merged`, counting what a merge costs where the loss curves most."""
+    weights = Marginals.at(A, problem.shape, problem.loss, rng)
+    root = np.sqrt(weights.rows)[:, None]
+    scaled = root * A
+    while scaled.shape[1] > problem.rank:
+        scaled = _merge(scaled, problem.shape, *cheapest_pair(scaled, problem.shape))
+    return scaled / root
 
 
 def cheapest_pair(A: np.ndarray, shape: tuple[int, ...]) -> tuple[int, int]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from smartcpd.stack import offsets
+from smartcpd.stack import parts
 
 TINY = 1e-300
 MAX_CHANGE = 5.0
@@ -29,7 +29,7 @@ class Mixture:
     @classmethod
     def of(cls, A: np.ndarray, shape: tuple[int, ...]) -> Mixture:
         """From stacked factors; how components share their scale among modes is forgotten."""
-        sums = np.array([F.sum(axis=0) for F in _split(A, shape)])
+        sums = np.array([F.sum(axis=0) for F in parts(A, shape)])
         return cls(unit_sums(A, shape), sums.prod(axis=0), shape)
 
     @classmethod
@@ -72,14 +72,10 @@ class Mixture:
 def unit_sums(A: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """Columns that sum to one in every mode."""
     out = np.empty_like(A)
-    for F, part in zip(_split(A, shape), _split(out, shape), strict=True):
-        np.divide(F, np.maximum(F.sum(axis=0), TINY), out=part)
+    for F, unit in zip(parts(A, shape), parts(out, shape), strict=True):
+        np.divide(F, np.maximum(F.sum(axis=0), TINY), out=unit)
     return out
 
 
 def _ratio(new: np.ndarray, old: np.ndarray) -> np.ndarray:
     return np.clip(new / np.maximum(old, TINY), 1 / MAX_CHANGE, MAX_CHANGE)
-
-
-def _split(A: np.ndarray, shape: tuple[int, ...]) -> list[np.ndarray]:
-    return np.split(A, offsets(shape)[1:-1])

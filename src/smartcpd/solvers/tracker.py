@@ -85,6 +85,17 @@ class Tracker:
 
     def record(self, A: np.ndarray, estimate: Estimate, phase: str) -> Status | None:
         """Remember a row, and the factors if they are the best; see whether to stop."""
+        return self._remember(A, estimate, phase) or self._status(A)
+
+    def note(self, A: np.ndarray, estimate: Estimate, phase: str) -> None:
+        """As `record`, for solvers that judge their progress themselves: only a limit of the
+        user's, or a loss that is not finite, ends the fit.
+        """
+        status = self._remember(A, estimate, phase) or self.settings.stopping.limit(self.history)
+        if status is not None:
+            raise EndedError(status)
+
+    def _remember(self, A: np.ndarray, estimate: Estimate, phase: str) -> Status | None:
         loss, penalty = estimate.loss, self.penalty(A)
         if not math.isfinite(loss + penalty):
             return self._diverged()
@@ -102,7 +113,7 @@ class Tracker:
 
         if self.observe(Report(record, now)):
             return Status(False, f"Stopped by the callback at epoch {self.epoch}.")
-        return self._status(A)
+        return None
 
     def interrupted(self) -> Status:
         return Status(
