@@ -41,6 +41,10 @@ class Objective(Protocol):
         """Value and gradient, stacked like A."""
         ...
 
+    def mode_gradient(self, A: np.ndarray, mode: int) -> tuple[float, np.ndarray]:
+        """Value and the gradient of one mode's factor."""
+        ...
+
     def watch(self, A: np.ndarray, rng: np.random.Generator) -> Callable[[np.ndarray], Estimate]:
         """A cheap look at the value: on a fixed sample where the data is large.
 

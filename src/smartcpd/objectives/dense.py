@@ -33,6 +33,11 @@ class DenseObjective:
         n = self.storage.n_cells
         return total / n, gradient / n
 
+    def mode_gradient(self, A: np.ndarray, mode: int) -> tuple[float, np.ndarray]:
+        total, gradient = self._pass().mode_gradient(A, mode)
+        n = self.storage.n_cells
+        return total / n, gradient / n
+
     def watch(self, A: np.ndarray, rng: np.random.Generator) -> Callable[[np.ndarray], Estimate]:
         if self.storage.n_cells <= ALL_CELLS:
             return self.estimate

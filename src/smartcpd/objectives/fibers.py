@@ -34,15 +34,16 @@ class FiberPass:
 
     def gradient(self, A: np.ndarray) -> tuple[float, np.ndarray]:
         """The sum over all cells and its gradient; one pass for each mode."""
-        gradient = np.zeros_like(A, dtype=np.float64)
-        starts = offsets(self.shape)
-        value = 0.0
-        for mode in range(len(self.shape)):
-            value = 0.0
-            for fibers in self._all_fibers(mode):
-                part, G = self.over(A, mode, fibers, True)
-                value += part
-                gradient[starts[mode] : starts[mode + 1]] += G
+        parts = [self.mode_gradient(A, mode) for mode in range(len(self.shape))]
+        return parts[-1][0], np.concatenate([G for _, G in parts])
+
+    def mode_gradient(self, A: np.ndarray, mode: int) -> tuple[float, np.ndarray]:
+        """The sum over all cells and one mode's gradient; a single pass."""
+        value, gradient = 0.0, np.zeros((self.shape[mode], A.shape[1]))
+        for fibers in self._all_fibers(mode):
+            part, G = self.over(A, mode, fibers, True)
+            value += part
+            gradient += G
         return value, gradient
 
     def over(
