@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 
 import numpy as np
@@ -25,7 +26,13 @@ class Sampled:
     loss, the less the sample matters. It is fitted to other cells, at each sum anew. Half of the
     cells are drawn anywhere, half where the model is large at the factors A, and each counts for
     one over its probability. They stay the same, so that two sums differ by the factors alone.
+
+    Line searches need more: a value and a gradient that belong to one function. ``held_at`` fixes
+    the quadratic for them.
     """
+
+    quadratic: Quadratic | None = None
+    """What to use in place of the quadratic fitted at each sum."""
 
     def __init__(
         self,
@@ -44,7 +51,7 @@ class Sampled:
         self.cells = weighted_cells(A, shape, n_cells, rng)
 
     def sum(self, A: np.ndarray, want_gradient: bool) -> Sum:
-        quadratic = fitted_quadratic(self.loss, A, self.pilot)
+        quadratic = self.quadratic or fitted_quadratic(self.loss, A, self.pilot)
         total, gradient = quadratic_sum(A, self.shape, quadratic, want_gradient)
         total -= quadratic.c0 * float(self.cells.values.sum())
         line = QuadraticLoss(quadratic.c1, quadratic.c2)
@@ -62,6 +69,12 @@ class Sampled:
             if want_gradient:
                 gradient = gradient + sign * part.gradient
         return Sum(total, gradient, self._variance(A, quadratic))
+
+    def held_at(self, A: np.ndarray) -> Sampled:
+        """The same cells with the quadratic that suits the factors A, wherever sums are taken."""
+        held = copy.copy(self)
+        held.quadratic = fitted_quadratic(self.loss, A, self.pilot)
+        return held
 
     def _variance(self, A: np.ndarray, quadratic: Quadratic) -> float:
         """Of the estimated total, from every few of the cells."""

@@ -33,6 +33,9 @@ class Objective(Protocol):
     A holds the stacked factors. The methods are called within `threads.limited_to`.
     """
 
+    @property
+    def storage(self) -> Storage: ...
+
     def estimate(self, A: np.ndarray) -> Estimate:
         """The value at A: exact wherever that is affordable."""
         ...

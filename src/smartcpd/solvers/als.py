@@ -1,0 +1,119 @@
+"""Alternating least squares: each factor in turn by the normal equations of its mode.
+
+With H the Khatri-Rao product of the other factors and V = HᵀH the Hadamard product of their Gram
+matrices, the loss is a quadratic of one factor, of gradient G and curvature V / n over n cells. Its
+minimiser is A - n G V⁻¹: the usual MTTKRP · V⁻¹, but written as a step from A, so that neither a
+nearly singular V nor what is added to its diagonal moves the fixed points.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from smartcpd.errors import IncompatibleError
+from smartcpd.history import Status
+from smartcpd.losses.gaussian import Gaussian
+from smartcpd.objectives import Estimate
+from smartcpd.problem import Problem
+from smartcpd.solvers.base import Observer, Result, Settings, Solver
+from smartcpd.solvers.bounds import bounds, check_bounds
+from smartcpd.solvers.merging import merged
+from smartcpd.solvers.mm import entries_of
+from smartcpd.solvers.steady import SteadyObjective
+from smartcpd.solvers.tracker import Tracker
+from smartcpd.stack import offsets, stack
+from smartcpd.storage import SparseTensor
+
+RIDGE = 1e-12
+"""Of the trace, added to the diagonal of V for components that copy each other."""
+POLISHING = 5
+"""Rounds over the columns of a clipped factor: next to reading the data they cost nothing."""
+TINY = 1e-300
+
+
+def check(problem: Problem) -> None:
+    if not isinstance(problem.loss, Gaussian):
+        raise IncompatibleError(
+            f"Solver 'als' is least squares, loss 'gaussian'; got loss '{problem.loss}'. "
+            "Use solver='lbfgs' or solver='smd'."
+        )
+    check_bounds(problem, "als")
+    if isinstance(problem.storage, SparseTensor) and problem.storage.absent != "zero":
+        raise IncompatibleError(
+            f"Solver 'als' needs a value in every cell; got absent='{problem.storage.absent}', "
+            "under which every row has normal equations of its own. Use solver='lbfgs'."
+        )
+
+
+def solved(A: np.ndarray, nG: np.ndarray, V: np.ndarray) -> np.ndarray:
+    """The factor that minimises the quadratic with gradient nG at A and curvature V."""
+    ridge = RIDGE * np.trace(V) + TINY
+    return A - np.linalg.solve(V + ridge * np.eye(len(V)), nG.T).T
+
+
+def solved_within(
+    A: np.ndarray, nG: np.ndarray, V: np.ndarray, low: np.ndarray, high: np.ndarray
+) -> np.ndarray:
+    """The same within bounds: the minimiser, clipped, then improved column by column.
+
+    Clipping alone can raise the loss, and it has fixed points that are no solutions. Exact
+    minimisation over one column after another has neither fault, from the better of two starts.
+    """
+    D = np.clip(solved(A, nG, V), low, high) - A
+    if np.sum(D * (nG + 0.5 * D @ V)) > 0:
+        D = np.zeros_like(D)
+    new, slope = A + D, nG + D @ V
+    for r in np.tile(np.flatnonzero(np.diag(V)), POLISHING):
+        column = np.clip(new[:, [r]] - slope[:, [r]] / V[r, r], low, high)
+        slope += (column - new[:, [r]]) * V[r]
+        new[:, [r]] = column
+    return new
+
+
+def _descend(problem: Problem, objective: SteadyObjective, tracker: Tracker) -> Status:
+    """Sweeps over the modes until the tracker says stop.
+
+    Each begins with the loss that the last one led to, which comes with the first mode's gradient.
+    """
+    A, n = tracker.best.copy(), problem.storage.n_cells
+    starts, entries = offsets(problem.shape), entries_of(problem)
+    low, high = bounds(problem)
+    while True:
+        for mode in range(len(problem.shape)):
+            value, G = objective.mode_gradient(A, mode)
+            tracker.entries += entries
+            if mode == 0:
+                status = tracker.record(A, Estimate(value), "als")
+                if status is not None:
+                    return status
+            tracker.check_time()
+            others = [F for k, F in enumerate(np.split(A, starts[1:-1])) if k != mode]
+            V = np.prod([F.T @ F for F in others], axis=0)
+            rows = slice(starts[mode], starts[mode + 1])
+            A = A.copy()
+            if np.isneginf(low[rows]).all() and np.isposinf(high[rows]).all():
+                A[rows] = solved(A[rows], n * G, V)
+            else:
+                A[rows] = solved_within(A[rows], n * G, V, low[rows], high[rows])
+        tracker.epoch += 1
+
+
+def _run(
+    problem: Problem,
+    settings: Settings,
+    start: list[np.ndarray],
+    rng: np.random.Generator,
+    observe: Observer,
+) -> Result:
+    """Fit by alternating least squares; superfluous components are merged first."""
+    A = stack(start)
+    if A.shape[1] > problem.rank:
+        A = merged(A, problem)
+    tracker = Tracker(problem, settings.for_full_passes(), observe)
+    objective = SteadyObjective.of(problem, settings.n_threads)
+    objective.compile(A)
+    tracker.begin_with(A)
+    return tracker.follow(lambda: _descend(problem, objective, tracker))
+
+
+als = Solver("als", _run, check)
