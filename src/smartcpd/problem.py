@@ -87,6 +87,11 @@ class Problem:
         return self.storage.shape
 
     @property
+    def freedom(self) -> int:
+        """Numbers that a model is free to choose; the scale of a component counts once."""
+        return self.rank * (sum(self.shape) - len(self.shape) + 1)
+
+    @property
     def has_background(self) -> bool:
         """Whether a sampled gradient covers the zeros of sparse data by a closed form."""
         unobserved = isinstance(self.storage, SparseTensor) and self.storage.absent != "zero"

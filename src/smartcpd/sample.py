@@ -57,9 +57,7 @@ class CellSample:
         # A loss without curvature, such as an absolute error, has the size of its slope instead.
         curved = curvature > 1e-6 * size
         dispersion = self._mean(pull**2) / curvature if curved else size
-        n_modes = len(self._problem.shape)
-        freedom = self._problem.rank * (sum(self._problem.shape) - n_modes + 1)
-        return abs(dispersion) * freedom / self._problem.storage.n_observed
+        return abs(dispersion) * self._problem.freedom / self._problem.storage.n_observed
 
     def _mean(self, values: np.ndarray) -> float:
         return float(values @ self._cells.weights)

@@ -1,0 +1,109 @@
+"""Where a fit of dense data begins: a core, random factors, or multiplicative passes."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+
+import numpy as np
+
+from smartcpd.core import Core, Scales, Starts, expanded
+from smartcpd.losses import Data, Domain
+from smartcpd.problem import Problem
+from smartcpd.solvers.descent import Descents
+from smartcpd.solvers.expected_counts import serves
+from smartcpd.solvers.mixture import Mixture
+from smartcpd.solvers.mm import Passes
+from smartcpd.stack import parts, stack
+from smartcpd.start import random_factors
+from smartcpd.storage import Dense
+
+FIRST_STARTS, FIRST_SWEEPS, MORE_SWEEPS = 4, 20, 180
+WIDTH = 1.5
+"""Components of a wide start, relative to the rank."""
+WIDE_STARTS, WIDE_SWEEPS = 2, 40
+FEW_EVENTS, MANY_EVENTS = 3, 30
+"""Events a parameter below which a core says nothing, and from which on agreement means a lot."""
+THIN_WIDTH, THIN_PASSES = 2, 15
+
+
+class DenseStarts:
+    """Makes starts for one problem, each independent of the others."""
+
+    def __init__(self, problem: Problem, descents: Descents, rng: np.random.Generator) -> None:
+        assert isinstance(problem.storage, Dense)
+        self.problem = problem
+        self.storage = problem.storage
+        self.descents = descents
+        self.rng = rng
+        lows = parts(descents.region.low, problem.shape)
+        self.nonnegative = [bool(low[0, 0] >= 0) for low in lows]
+
+    def agreed(self) -> np.ndarray | None:
+        """A start of the right rank that was found twice, if there is one."""
+        if not self._core_tells or self._events_a_parameter < MANY_EVENTS:
+            return None
+        core = Core.of(self.storage, self._scales, self.problem.rank)
+        starts = Starts.random(core.core, self.problem.rank, FIRST_STARTS, self.rng)
+        starts.sweep(FIRST_SWEEPS)
+        best = starts.best(2)
+        for _ in range(MORE_SWEEPS // 10):
+            if best.agree():
+                return self._expanded(core, best.best(1).factors_of(0))
+            best.sweep(10)
+            self.descents.tracker.check_time()
+        return None
+
+    def wide(self) -> np.ndarray:
+        """A start with more components than the rank."""
+        problem, width = self.problem, math.ceil(WIDTH * self.problem.rank)
+        if self._core_tells:
+            starts = Starts.random(self._wide_core.core, width, WIDE_STARTS, self.rng)
+            starts.sweep(WIDE_SWEEPS)
+            return self._expanded(self._wide_core, starts.best(1).factors_of(0))
+        if serves(problem):
+            return self._multiplied(THIN_WIDTH * problem.rank)
+        return self.descents.inside(stack(random_factors(problem, width, self.rng)))
+
+    @property
+    def _core_tells(self) -> bool:
+        """Whether the data itself, not a transform of it, is about a sum of components, and there
+        is enough of it for least squares."""
+        loss = self.problem.loss
+        linear = loss.domain is Domain.NONNEGATIVE or loss.data is Data.REAL
+        return linear and self._events_a_parameter >= FEW_EVENTS
+
+    @cached_property
+    def _events_a_parameter(self) -> float:
+        """Infinite for measurements."""
+        if self.problem.loss.data not in (Data.COUNTS, Data.BINARY):
+            return math.inf
+        return self.storage.mean() * self.storage.n_cells / self.problem.freedom
+
+    @cached_property
+    def _scales(self) -> Scales:
+        return Scales.of(self.storage, self.problem.loss)
+
+    @cached_property
+    def _wide_core(self) -> Core:
+        return Core.of(self.storage, self._scales, math.ceil(WIDTH * self.problem.rank))
+
+    def _expanded(self, core: Core, components: list[np.ndarray]) -> np.ndarray:
+        """Components of a core as stacked factors; the model of nonnegative ones gets the mean of
+        the data."""
+        factors = expanded(core, components, self.nonnegative, self.rng)
+        if all(self.nonnegative):
+            level = self.problem.loss.link(self.storage.mean())
+            now = np.prod([A.mean(axis=0) for A in factors], axis=0).sum()
+            factors = [A * (level / now) ** (1 / len(factors)) for A in factors]
+        return self.descents.inside(stack(factors))
+
+    def _multiplied(self, width: int) -> np.ndarray:
+        """A random start after some multiplicative passes, which is best where events are few."""
+        passes = Passes.over(self.problem, self.descents.n_threads)
+        A = stack(random_factors(self.problem, width, self.rng))
+        mixture = Mixture.of(A, self.problem.shape)
+        for _ in range(THIN_PASSES):
+            _, mixture = passes.step(mixture)
+            self.descents.count_pass()
+        return mixture.balanced()

@@ -1,0 +1,111 @@
+"""Quasi-Newton descents that a tracker follows: quick ones in float32, exact ones in float64."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from smartcpd.objectives import Estimate, objective_of
+from smartcpd.objectives.dense import DenseObjective
+from smartcpd.problem import Problem
+from smartcpd.sample import CellSample
+from smartcpd.solvers.base import Settings
+from smartcpd.solvers.bounds import bounds
+from smartcpd.solvers.quasi_newton import Function, QuasiNewton, Region
+from smartcpd.solvers.tracker import Tracker
+
+FINISHED = 1e-5
+"""What the last steps of a finish may still gain, relative to the resolution of the loss."""
+SWITCH = 1e-4
+"""The same for a single step, where float64 takes over."""
+SETTLED_STEPS = 5
+MOST_STEPS = 500
+NOISE = {"float32": 3e-8, "float64": 1e-14}
+"""The relative rounding error of a loss."""
+DEFAULT_TOL = 0.02
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Where a descent ended, and whether it had settled there."""
+
+    A: np.ndarray
+    loss: float
+    settled: bool
+
+
+class Descents:
+    """Descents on the same objective: all cells of a dense tensor, or a sample of them."""
+
+    def __init__(
+        self, problem: Problem, settings: Settings, tracker: Tracker, rng: np.random.Generator
+    ) -> None:
+        self.tracker = tracker
+        self.n_threads = settings.n_threads
+        self.rng = rng
+        objective = objective_of(problem.storage, problem.loss, settings.n_threads)
+        assert isinstance(objective, DenseObjective)
+        self.objective = objective
+        self.region = Region(problem.shape, problem.loss, *bounds(problem))
+        self.sample = CellSample(problem)
+        # Users ask for more or less care by tol.
+        self._care = settings.stopping.tol / DEFAULT_TOL
+
+    def compile(self, A: np.ndarray) -> None:
+        """Have everything compiled before a clock starts."""
+        some = self.objective.sampled(1, np.random.default_rng(0))
+        for dtype in NOISE:
+            some.gradient(A.astype(dtype))
+        self.sample.resolution(A)
+
+    def inside(self, A: np.ndarray) -> np.ndarray:
+        return np.clip(A, self.region.low, self.region.high)
+
+    def resolution(self, A: np.ndarray) -> float:
+        """What noise alone does to the minimal loss over the cells of the objective."""
+        share = self.objective.storage.n_cells / self.objective.n_cells
+        return share * self.sample.resolution(A)
+
+    def run(
+        self, A: np.ndarray, phase: str, tau: float = FINISHED, most: int = MOST_STEPS
+    ) -> Candidate:
+        """Steps until a few in a row gain less than ``tau`` of the resolution, or ``most``."""
+        precision = "float32"
+        newton = QuasiNewton(self._function(precision), self.region, A, self.rng, NOISE[precision])
+        self._note(newton, phase)
+        gains = [math.inf] * SETTLED_STEPS
+        resolution = 0.0
+        for iteration in range(most):
+            promised, gained = newton.step()
+            self._note(newton, phase)
+            gains = [*gains[1:], abs(gained)]
+            stuck = promised == gained == 0.0
+            if tau == 0 and not stuck:
+                continue
+            if iteration % SETTLED_STEPS == 0:
+                resolution = self._care * self.resolution(newton.point.A)
+            noise = NOISE[precision] * abs(newton.point.value)
+            if precision == "float32" and tau < SWITCH:
+                if stuck or max(promised, gained) <= max(SWITCH * resolution, noise):
+                    precision = "float64"
+                    newton.switch(self._function(precision), newton.point.A, NOISE[precision])
+            elif stuck or sum(gains) <= max(tau * resolution, noise):
+                return Candidate(newton.point.A, newton.point.value, True)
+        return Candidate(newton.point.A, newton.point.value, False)
+
+    def count_pass(self) -> None:
+        self.tracker.epoch += 1
+        self.tracker.entries += self.objective.n_cells
+        self.tracker.check_time()
+
+    def _note(self, newton: QuasiNewton, phase: str) -> None:
+        self.tracker.note(newton.point.A, Estimate(newton.point.value), phase)
+
+    def _function(self, precision: str) -> Function:
+        def value_and_gradient(A: np.ndarray) -> tuple[float, np.ndarray]:
+            self.count_pass()
+            return self.objective.gradient(A.astype(precision))
+
+        return value_and_gradient
