@@ -5,7 +5,8 @@ compared; what they find is expanded to factors of the tensor.
 """
 
 from smartcpd.core.als import Starts
-from smartcpd.core.compression import Core, Scales
+from smartcpd.core.compression import Core, Scales, is_linear
 from smartcpd.core.expansion import expanded
+from smartcpd.core.rows import least_squares_rows
 
-__all__ = ["Core", "Scales", "Starts", "expanded"]
+__all__ = ["Core", "Scales", "Starts", "expanded", "is_linear", "least_squares_rows"]

@@ -6,19 +6,23 @@ tensor is ever made; the largest array is the tensor with its first mode already
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from smartcpd.losses import Data, Loss
+from smartcpd.losses import Data, Domain, Loss
 from smartcpd.storage import Dense
 
 SLAB_CELLS = 1 << 18
 LOWEST_SCALE = 0.05
 """A slice with a smaller share of the mean than this is scaled as if it had it."""
 LARGEST_GRAM = 600
+
+
+def is_linear(loss: Loss) -> bool:
+    """Whether the data itself, not a transform of it, is about a sum of components."""
+    return loss.domain is Domain.NONNEGATIVE or loss.data is Data.REAL
 
 
 @dataclass(frozen=True)
@@ -137,7 +141,3 @@ def _left_basis(M: np.ndarray, width: int) -> np.ndarray:
     right = _leading((M.T @ M).astype(np.float64), width)
     basis, _ = np.linalg.qr(M @ right)
     return basis
-
-
-def size_of_core(shape: tuple[int, ...], width: int) -> int:
-    return math.prod(min(size, width) for size in shape)

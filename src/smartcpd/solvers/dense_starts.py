@@ -7,8 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
-from smartcpd.core import Core, Scales, Starts, expanded
-from smartcpd.losses import Data, Domain
+from smartcpd.core import Core, Scales, Starts, expanded, is_linear
+from smartcpd.losses import Data
 from smartcpd.problem import Problem
 from smartcpd.solvers.descent import Descents
 from smartcpd.solvers.expected_counts import serves
@@ -67,11 +67,8 @@ class DenseStarts:
 
     @property
     def _core_tells(self) -> bool:
-        """Whether the data itself, not a transform of it, is about a sum of components, and there
-        is enough of it for least squares."""
-        loss = self.problem.loss
-        linear = loss.domain is Domain.NONNEGATIVE or loss.data is Data.REAL
-        return linear and self._events_a_parameter >= FEW_EVENTS
+        """Whether least squares is about right, and there is enough data for it."""
+        return is_linear(self.problem.loss) and self._events_a_parameter >= FEW_EVENTS
 
     @cached_property
     def _events_a_parameter(self) -> float:

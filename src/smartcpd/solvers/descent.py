@@ -72,6 +72,7 @@ class Descents:
         self, A: np.ndarray, phase: str, tau: float = FINISHED, most: int = MOST_STEPS
     ) -> Candidate:
         """Steps until a few in a row gain less than ``tau`` of the resolution, or ``most``."""
+        tau *= self._care
         precision = "float32"
         newton = QuasiNewton(self._function(precision), self.region, A, self.rng, NOISE[precision])
         self._note(newton, phase)
@@ -85,7 +86,7 @@ class Descents:
             if tau == 0 and not stuck:
                 continue
             if iteration % SETTLED_STEPS == 0:
-                resolution = self._care * self.resolution(newton.point.A)
+                resolution = self.resolution(newton.point.A)
             noise = NOISE[precision] * abs(newton.point.value)
             if precision == "float32" and tau < SWITCH:
                 if stuck or max(promised, gained) <= max(SWITCH * resolution, noise):
