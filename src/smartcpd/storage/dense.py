@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 
 from smartcpd.errors import InvalidDataError
+from smartcpd.kernels.cells import dense_cells
 from smartcpd.kernels.compiling import Block
 from smartcpd.kernels.gather import dense_gather
 from smartcpd.losses import Data, Loss
+from smartcpd.stack import offsets
 
 SLAB_CELLS = 1 << 21
 
@@ -91,6 +93,9 @@ class Dense:
 
     def gather_block(self, dtype: str) -> Block:
         return dense_gather(self.array.dtype.name, dtype)
+
+    def read_cells(self, rows: np.ndarray, x: np.ndarray) -> None:
+        dense_cells(self.array.dtype.name)(self.handle(), offsets(self.shape), rows, x)
 
     def pass_mode(self) -> int:
         long_enough = [
