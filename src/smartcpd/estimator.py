@@ -41,8 +41,10 @@ class SmartCPD(BaseEstimator):
     solver : str
         "smd" is stochastic mirror descent; "mm" multiplicative updates of nonnegative factors
         (poisson, bernoulli-odds); "online" fits sparse counts or events from scratch by online EM,
-        a merge and "mm". "auto" takes "online" (or "mm" from a start of yours) where it can and
-        "smd" elsewhere.
+        a merge and "mm". "gcp-adam" is Adam on sampled cells (Kolda and Hong), for comparison:
+        any loss, bounds as constraints, epochs of 1000 iterations in float64, no averaging; of
+        sparse data it draws nonzeros and zeros apart, or cells alike with sampler="uniform".
+        "auto" takes "online" (or "mm" from a start of yours) where it can and "smd" elsewhere.
     sampler : str or Sampler
         What a stochastic iteration reads: "uniform" fibers, the paper's; for sparse data also
         "nonzeros" (or "nonzeros(batch)") one by one, and all nonzeros of "nonempty" fibers, both
