@@ -41,10 +41,11 @@ class SmartCPD(BaseEstimator):
     solver : str
         "smd" is stochastic mirror descent; "mm" multiplicative updates of nonnegative factors
         (poisson, bernoulli-odds); "online" fits sparse counts or events from scratch by online EM,
-        a merge and "mm"; "lbfgs" is L-BFGS-B on full gradients (free, nonnegative, box); "md" block
-        mirror descent on full gradients, for any loss and constraint; "als" alternating least
-        squares (gaussian; free, nonnegative, box). "auto" takes "online" (or "mm" from a start of
-        yours) where it can and "smd" elsewhere.
+        a merge and "mm"; "core" fits dense data from scratch, "large" dense data of which full
+        passes are costly; "lbfgs" is L-BFGS-B on full gradients (free, nonnegative, box); "md"
+        block mirror descent on full gradients, for any loss and constraint; "als" alternating least
+        squares (gaussian; free, nonnegative, box); "gcp-adam" Adam on sampled cells (Kolda and
+        Hong), for comparison. "auto" chooses among them; `smartcpd.explain` says which and why.
     sampler : str or Sampler
         What a stochastic iteration reads: "uniform" fibers, the paper's; for sparse data also
         "nonzeros" (or "nonzeros(batch)") one by one, and all nonzeros of "nonempty" fibers, both

@@ -5,6 +5,7 @@ from smartcpd.solvers.als import als
 from smartcpd.solvers.auto import auto
 from smartcpd.solvers.base import Observer, Report, Result, Settings, Solver
 from smartcpd.solvers.core import core
+from smartcpd.solvers.gcp_adam import gcp_adam
 from smartcpd.solvers.large import large
 from smartcpd.solvers.lbfgs import lbfgs
 from smartcpd.solvers.md import md
@@ -12,9 +13,8 @@ from smartcpd.solvers.mm import mm
 from smartcpd.solvers.online import online
 from smartcpd.solvers.smd import smd
 
-SOLVERS: dict[str, Solver] = {
-    s.name: s for s in (auto, core, large, online, smd, mm, md, als, lbfgs)
-}
+_ALL = (auto, core, large, online, smd, mm, md, als, lbfgs, gcp_adam)
+SOLVERS: dict[str, Solver] = {solver.name: solver for solver in _ALL}
 
 __all__ = ["SOLVERS", "Observer", "Report", "Result", "Settings", "Solver", "get", "names"]
 

@@ -38,6 +38,13 @@ class Storage(Protocol):
         """The compiled function that fills an array with rows of chosen fibers."""
         ...
 
+    def read_cells(self, rows: np.ndarray, x: np.ndarray) -> None:
+        """Fill ``x`` with the values of single cells.
+
+        ``rows`` (N x cells, uint32) names them by their rows in the stacked factors.
+        """
+        ...
+
     def mean(self) -> float:
         """The mean over all cells."""
         ...

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 
 from smartcpd.errors import InvalidDataError
+from smartcpd.kernels.cells import dense_cells
 from smartcpd.kernels.compiling import Block
 from smartcpd.kernels.gather import dense_gather, dense_lines
 from smartcpd.losses import Data, Loss
+from smartcpd.stack import offsets
 
 SLAB_CELLS = 1 << 21
 
@@ -95,6 +97,9 @@ class Dense:
     def lines_block(self, dtype: str) -> Block:
         """As ``gather_block``, with a fiber a row."""
         return dense_lines(self.array.dtype.name, dtype)
+
+    def read_cells(self, rows: np.ndarray, x: np.ndarray) -> None:
+        dense_cells(self.array.dtype.name)(self.handle(), offsets(self.shape), rows, x)
 
     def pass_mode(self) -> int:
         """The mode along which reading every fiber is cheapest."""

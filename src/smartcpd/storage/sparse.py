@@ -12,9 +12,11 @@ import numpy as np
 
 from smartcpd.errors import IncompatibleError, InvalidDataError, InvalidParameterError
 from smartcpd.kernels import sorting
+from smartcpd.kernels.cells import sparse_cells
 from smartcpd.kernels.compiling import Block
 from smartcpd.kernels.fibers import sparse_gather
 from smartcpd.losses import Data, Loss
+from smartcpd.stack import offsets
 from smartcpd.storage.events import Events
 from smartcpd.storage.fiber_index import FiberIndex, build_fiber_indices
 
@@ -166,6 +168,11 @@ class SparseTensor:
     def gather_block(self, dtype: str) -> Block:
         return sparse_gather(self.values.dtype.name, dtype)
 
+    def read_cells(self, rows: np.ndarray, x: np.ndarray) -> None:
+        """Cells that are not stored read as zero."""
+        handle = np.array([*self.events.handle(), self.nnz, *_significance(self.shape)], np.int64)
+        sparse_cells(self.values.dtype.name)(handle, offsets(self.shape), rows, x)
+
     def mean(self) -> float:
         return float(self.values.sum(dtype=np.float64)) / max(self.n_observed, 1)
 
@@ -300,11 +307,16 @@ def _smallest(size: int) -> np.dtype:
     return np.min_scalar_type(size - 1)
 
 
+def _significance(sizes: Sequence[int]) -> list[int]:
+    """The modes in the order that entries are sorted by."""
+    return sorted(range(len(sizes)), key=lambda mode: -sizes[mode])
+
+
 def _canonical(
     columns: list[np.ndarray], values: np.ndarray, sizes: tuple[int, ...], keep_zeros: bool
 ) -> tuple[list[np.ndarray], np.ndarray]:
     """Sorted entries, the longest mode first, one a cell; arrays that are nobody else's."""
-    significance = sorted(range(len(sizes)), key=lambda mode: -sizes[mode])
+    significance = _significance(sizes)
     ranked = [columns[mode] for mode in significance]
     state = sorting.sortedness(ranked)
     if state == sorting.UNSORTED:

@@ -1,0 +1,138 @@
+"""An iteration of gcp-adam against pyttb's Adam (count 100³, rank 20, 10,000 cells a gradient).
+
+On one thread. Then the exact loss after as many iterations of both from the same start; also with
+the bias correction of Adam as published, whose clock advances by one in an iteration where pyttb's,
+and by default ours, advances by an epoch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from benchmarks.cases.against_pyttb import RANK, start_for
+from benchmarks.harness import Timing, interleaved, ratio_spread, verdict
+from smartcpd import datasets, threads
+from smartcpd.fitting import make_settings
+from smartcpd.objectives import objective_of
+from smartcpd.problem import Problem
+from smartcpd.solvers.gcp_adam import GCPAdam, Run
+from smartcpd.stack import stack
+
+PEER_ITERATIONS, MORE = 20, 10
+SAMPLES = (10_000, 1000)
+SEEDS = (31, 32, 33)
+LOOKS = (100, 300, 1000, 2000)
+EPOCH = 1000
+
+
+class Peer:
+    """pyttb's Adam, iteration by iteration: what the inner loop of its `solve` does."""
+
+    def __init__(self, X: np.ndarray, start: list[np.ndarray], n_samples: int) -> None:
+        import pyttb as ttb
+        from pyttb.gcp.fg_setup import setup
+        from pyttb.gcp.optimizers import Adam
+        from pyttb.gcp.samplers import GCPSampler
+
+        self.data = ttb.tensor(X.astype(np.float64))
+        self.model = ttb.ktensor([A.copy() for A in start])
+        _, self.derivative, self.low = setup(ttb.gcp.handles.Objectives.POISSON, self.data)
+        self.sampler = GCPSampler(self.data, gradient_samples=n_samples)
+        self.adam = Adam(epoch_iters=EPOCH, printitn=0)
+
+    def run(self, n_iterations: int) -> None:
+        from pyttb.gcp.fg_est import estimate
+
+        for _ in range(n_iterations):
+            gradient = estimate(
+                self.model,
+                *self.sampler.gradient_sample(self.data),
+                None,
+                gradient_handle=self.derivative,
+                lambda_check=False,
+                crng=self.sampler.crng,
+            )
+            assert not any(np.isinf(G).any() for G in gradient)
+            self.model.factor_matrices, _ = self.adam.update_step(self.model, gradient, self.low)
+
+    @property
+    def factors(self) -> list[np.ndarray]:
+        return list(self.model.factor_matrices)
+
+
+def ours(
+    problem: Problem, start: list[np.ndarray], n_iterations: int, n_samples: int
+) -> Callable[[], None]:
+    """Epochs of so many iterations, without the loss that the solver looks at after them."""
+    rule = GCPAdam(epoch_iterations=n_iterations, n_samples=n_samples)
+    settings = make_settings(problem, n_threads=1)
+    run = Run(rule, problem, settings, start, np.random.default_rng(0), lambda report: False)
+    return lambda: run._run_epoch(rule.rate)
+
+
+def losses_on_the_way(
+    problem: Problem, factors: Callable[[], np.ndarray], run: Callable[[int], None]
+) -> list[float]:
+    objective = objective_of(problem.storage, problem.loss)
+    found = []
+    for before, now in zip((0, *LOOKS), LOOKS, strict=False):
+        run(now - before)
+        found.append(objective.estimate(factors()).loss)
+    return found
+
+
+def traces(X: np.ndarray, seed: int) -> Iterator[tuple[str, list[float]]]:
+    problem, start = Problem.build(X, RANK, "poisson"), start_for(X, seed)
+    for name, clock in (("ours", None), ("published clock", 1)):
+        rule = GCPAdam(clock=clock)
+        settings = make_settings(problem, n_threads=1)
+        rng = np.random.default_rng(seed)
+        mine = Run(rule, problem, settings, start, rng, lambda report: False)
+
+        def go(n: int, mine: Run = mine, rng: np.random.Generator = rng) -> None:
+            for _ in range(0, n, 20):
+                mine.adam.run(mine.sampler.draw(20, rng), mine.sampler.weights, mine.rule.rate)
+
+        yield name, losses_on_the_way(problem, lambda m=mine: m.adam.factors, go)
+    np.random.seed(seed)  # noqa: NPY002 (pyttb draws from the global state)
+    peer = Peer(X, start, SAMPLES[0])
+    yield "pyttb", losses_on_the_way(problem, lambda: stack(peer.factors), peer.run)
+
+
+def run() -> Iterator[str]:
+    X, _ = datasets.count(rank=RANK, random_state=SEEDS[0])
+    problem, start = Problem.build(X, RANK, "poisson"), start_for(X, SEEDS[0])
+    peers = {n: Peer(X, start, n) for n in SAMPLES}
+    speeds = {}
+    with threads.limited_to(1):
+        for n in SAMPLES:
+            times = interleaved(
+                {
+                    "pyttb": lambda n=n: peers[n].run(PEER_ITERATIONS),
+                    "ours": ours(problem, start, PEER_ITERATIONS * MORE, n),
+                },
+                repeats=15,
+            )
+            slow, fast = (times[name] for name in ("pyttb", "ours"))
+            # The same unit for both, so that ratios are those of iterations.
+            fast = Timing([s / MORE for s in fast.seconds])
+            yield (
+                f"{n} cells: pyttb {slow.median / PEER_ITERATIONS * 1e3:.3f} ms an iteration, ours "
+                f"{fast.median / PEER_ITERATIONS * 1e3:.3f} ms, {ratio_spread(slow, fast)} faster"
+            )
+            speeds[n] = slow.median / fast.median
+        apart = []
+        for seed in SEEDS:
+            X, _ = datasets.count(rank=RANK, random_state=seed)
+            found = dict(traces(X, seed))
+            for name, values in found.items():
+                shown = ", ".join(f"{v:.4f}" for v in values)
+                yield f"seed {seed}, {name:15s} after {', '.join(map(str, LOOKS))}: {shown}"
+            apart.append(abs(found["ours"][-1] - found["pyttb"][-1]))
+    for n in SAMPLES:
+        yield verdict(f"speed against pyttb, {n} cells", speeds[n], 20)
+    yield verdict(
+        "loss apart from pyttb's after as many iterations", max(apart), 0.005, at_most=True
+    )

@@ -1,0 +1,160 @@
+"""Iterations of Adam on sampled cells, many in one call.
+
+An iteration reads a few thousand cells and updates every factor, too little work to be worth a call
+from Python each, or threads: the loop is serial, so its result depends on nothing but its input.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numba
+import numpy as np
+from numba import types
+
+from smartcpd.kernels.blocks import precision
+from smartcpd.kernels.compiling import FASTMATH, compile_kernel, in_precision
+from smartcpd.kernels.events import ROWS
+from smartcpd.kernels.lanes import LANES, fill, load, store, total
+
+CHUNK = 256
+"""Cells worked on at a time."""
+
+
+def make_cut(order: int, mode: int = 0) -> Any:
+    """Some cells' rows, as a tuple of one array a mode."""
+    if mode == order:
+        return numba.njit(lambda rows, start, stop: ())
+    others = make_cut(order, mode + 1)
+    return numba.njit(
+        lambda rows, start, stop: (rows[mode, start:stop], *others(rows, start, stop))
+    )
+
+
+def make_place(order: int, mode: int = 0) -> Any:
+    """One cell's rows, as a tuple: numbers that no store seems to change."""
+    if mode == order:
+        return numba.njit(lambda columns, b: ())
+    others = make_place(order, mode + 1)
+    return numba.njit(lambda columns, b: (columns[mode][b], *others(columns, b)))
+
+
+def make_product(order: int, mode: int = 0) -> Any:
+    """The product of a cell's rows, eight columns of it."""
+    if mode == order - 1:
+        return numba.njit(lambda A, at, r: load(A, at[mode], r))
+    others = make_product(order, mode + 1)
+    return numba.njit(lambda A, at, r: load(A, at[mode], r) * others(A, at, r))
+
+
+def make_products(order: int, mode: int = 0) -> Any:
+    """Add to each mode's row in G the product of the other modes' rows.
+
+    ``before`` is the product of the modes before this one; that of those behind is returned.
+    """
+    if mode == order:
+        return numba.njit(lambda A, at, r, before, G: fill(1.0))
+    go_on = make_products(order, mode + 1)
+
+    @numba.njit(error_model="numpy", fastmath=FASTMATH)
+    def add_products(A, at, r, before, G):
+        a = load(A, at[mode], r)
+        behind = go_on(A, at, r, before * a, G)
+        store(G, at[mode], r, load(G, at[mode], r) + before * behind)
+        return a * behind
+
+    return add_products
+
+
+def make_iterations(order: int, width: int) -> Any:
+    """The loop for factors of one padded width: what it does to a cell is unrolled."""
+
+    cut = make_cut(order)
+    place = make_place(order)
+    product = make_product(order)
+    add_products = make_products(order)
+
+    @numba.njit(error_model="numpy", fastmath=FASTMATH)
+    def model_values(A, columns, m):
+        for b in range(m.size):
+            at = place(columns, b)
+            terms = product(A, at, 0)
+            for r in range(LANES, width, LANES):
+                terms = terms + product(A, at, r)
+            m[b] = total(terms)
+
+    @numba.njit(error_model="numpy", fastmath=FASTMATH)
+    def add_gradient(A, columns, d, G):
+        for b in range(d.size):
+            at = place(columns, b)
+            slope = fill(d[b])
+            for r in range(0, width, LANES):
+                add_products(A, at, r, slope, G)
+
+    @numba.njit(error_model="numpy", fastmath=FASTMATH)
+    def update(G, rule, clock, low, high, A, first, second):
+        rate, beta_1, beta_2, epsilon = rule[0], rule[1], rule[2], rule[3]
+        scale_1 = 1.0 / (1.0 - beta_1**clock)
+        scale_2 = 1.0 / (1.0 - beta_2**clock)
+        for i in range(A.size):
+            first[i] = beta_1 * first[i] + (1.0 - beta_1) * G[i]
+            second[i] = beta_2 * second[i] + (1.0 - beta_2) * G[i] * G[i]
+            a = A[i] - rate * scale_1 * first[i] / (np.sqrt(second[i] * scale_2) + epsilon)
+            # Comparisons that let NaN pass, to be noticed.
+            a = low[i] if a < low[i] else a
+            A[i] = high[i] if a > high[i] else a
+
+    def iterations(
+        rows, x, weights, derivative, loss_p, rule, clocks, low, high, A, first, second, G
+    ):
+        """One iteration for each of ``clocks``, what the bias correction takes for the time.
+
+        Each reads as many cells as there are weights. ``rule`` is (rate, beta_1, beta_2, epsilon).
+        All matrices have padded rows, and bounds of zero keep the padding of A at zero; G is
+        scratch.
+        """
+        n_samples = weights.size
+        m = np.empty(CHUNK)
+        d = np.empty(CHUNK)
+        for t in range(clocks.size):
+            G[:] = 0.0
+            for start in range(0, n_samples, CHUNK):
+                n = min(CHUNK, n_samples - start)
+                at = t * n_samples + start
+                columns = cut(rows, at, at + n)
+                model_values(A, columns, m[:n])
+                derivative(x[at : at + n], m[:n], loss_p, d[:n])
+                for b in range(n):
+                    d[b] *= weights[start + b]
+                add_gradient(A, columns, d[:n], G)
+            # Flat, for loops long enough to be vectorised.
+            update(
+                G.reshape(-1),
+                rule,
+                clocks[t],
+                low.reshape(-1),
+                high.reshape(-1),
+                A.reshape(-1),
+                first.reshape(-1),
+                second.reshape(-1),
+            )
+
+    return iterations
+
+
+@cache
+def compiled_iterations(order: int, width: int) -> Any:
+    kinds = precision("float64")
+    signature = types.void(
+        ROWS,
+        kinds.vector,
+        kinds.vector,
+        types.FunctionType(kinds.entrywise),
+        kinds.params,
+        types.UniTuple(types.float64, 4),
+        kinds.vector,
+        *[kinds.matrix] * 6,
+    )
+    function = in_precision(make_iterations(order, width), np.float64)
+    return compile_kernel(function, signature, f"adam.{order}.{width}")
