@@ -1,17 +1,18 @@
 """Fits by stochastic mirror descent: what they find, that they repeat, and how they end."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
 
-from smartcpd import datasets, losses
+from smartcpd import datasets, fitting, losses
 from smartcpd.errors import DivergedError, InvalidParameterError
-from smartcpd.fitting import fit
 from smartcpd.history import Record
 from smartcpd.metrics import factor_mse
 from smartcpd.model import CPModel
 
+fit = partial(fitting.fit, solver="smd")
 TINY = datasets.count((9, 8, 7), 2, a_max=1.5, random_state=0).data
 QUICK = {"max_epochs": 5, "tol": 0.0, "random_state": 0, "overcomplete": 1.0}
 

@@ -88,6 +88,10 @@ def fit(
         # Restarts that run side by side each keep to one thread.
         n_threads=n_threads if n_jobs == 1 else 1,
         given_start=not isinstance(init, str),
+        stochastic=any(c != "auto" for c in (mirror, step, sampler))
+        or n_fibers is not None
+        or inner_iterations != 1
+        or not averaging,
     )
     with threads.limited_to(settings.n_threads):
         streams = _generator(random_state).spawn(n_init)
@@ -186,6 +190,7 @@ def make_settings(
     dtype: str = "float64",
     n_threads: int | None = None,
     given_start: bool = False,
+    stochastic: bool = False,
 ) -> Settings:
     """Check everything about a fit that is not the problem itself."""
     check_integer("inner_iterations", inner_iterations, at_least=1)
@@ -206,4 +211,5 @@ def make_settings(
         dtype=np.dtype(dtype).name,
         n_threads=threads.resolve(n_threads),
         given_start=given_start,
+        stochastic=stochastic,
     )

@@ -19,18 +19,15 @@ FULL_PASSES = 1 << 22
 """Cells of a dense tensor up to which passes over all of them are cheap."""
 
 
-def chosen(problem: Problem, given_start: bool) -> Solver:
-    """The solver for a problem."""
-    return choice(problem, given_start)[0]
-
-
-def choice(problem: Problem, given_start: bool) -> tuple[Solver, str]:
+def choice(problem: Problem, settings: Settings) -> tuple[Solver, str]:
     """The solver for a problem, and why it is the one."""
     storage = problem.storage
+    if settings.stochastic:
+        return smd, "a mirror map, step, sampler or number of fibers of your choice"
     if isinstance(storage, SparseTensor):
         if storage.nnz == 0 or not serves(problem):
             return smd, "sparse data whose loss or constraint has no multiplicative updates"
-        if given_start:
+        if settings.given_start:
             return mm, "sparse counts or events, from a start of yours"
         return online, "sparse counts or events"
     if not are_bounds(problem):
@@ -48,7 +45,8 @@ def _run(
     observe: Observer,
 ) -> Result:
     """Fit with the solver that suits the problem."""
-    return chosen(problem, settings.given_start).run(problem, settings, start, rng, observe)
+    solver, _ = choice(problem, settings)
+    return solver.run(problem, settings, start, rng, observe)
 
 
 auto = Solver("auto", _run)

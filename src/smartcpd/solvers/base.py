@@ -26,6 +26,8 @@ class Settings:
     n_threads: int
     given_start: bool = False
     """Whether the user chose where to start."""
+    stochastic: bool = False
+    """Whether the user chose how stochastic steps are made, and so wants them."""
 
     def for_full_passes(self) -> Settings:
         return replace(self, stopping=self.stopping.for_full_passes())

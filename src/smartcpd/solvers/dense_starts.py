@@ -103,4 +103,5 @@ class DenseStarts:
         for _ in range(THIN_PASSES):
             _, mixture = passes.step(mixture)
             self.descents.count_pass()
+            self.descents.tracker.epoch += 1
         return mixture.balanced()

@@ -80,6 +80,7 @@ class Descents:
         resolution = 0.0
         for iteration in range(most):
             promised, gained = newton.step()
+            self.tracker.epoch += 1
             self._note(newton, phase)
             gains = [*gains[1:], abs(gained)]
             stuck = promised == gained == 0.0
@@ -97,7 +98,6 @@ class Descents:
         return Candidate(newton.point.A, newton.point.value, False)
 
     def count_pass(self) -> None:
-        self.tracker.epoch += 1
         self.tracker.entries += self.objective.n_cells
         self.tracker.check_time()
 

@@ -189,17 +189,17 @@ class LargeFit:
             # What another sample adds to the loss of the last one says nothing about progress.
             self.tracker.begin_with(A)
             began = time.perf_counter()
-            passes = self.tracker.epoch
+            entries = self.tracker.entries
             found = self.descents.run(A, phase, FINISHED if full else SAMPLED)
             A = found.A
-            a_pass = (time.perf_counter() - began) / max(1, self.tracker.epoch - passes)
+            a_cell = (time.perf_counter() - began) / (self.tracker.entries - entries)
             if full:
                 return self._status(found.settled, found.loss, cells)
             last_cells = cells
             wanted = GROWTH * cells
             if 2 * wanted > n_cells:
                 wanted = n_cells
-            if wanted > MOST_CELLS or not self._affordable(a_pass * wanted / cells):
+            if wanted > MOST_CELLS or not self._affordable(a_cell * wanted):
                 return self._status(found.settled, found.loss, last_cells)
 
     def _affordable(self, seconds: float) -> bool:

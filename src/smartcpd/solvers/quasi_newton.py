@@ -25,6 +25,7 @@ KEPT_SLOPE = 0.3
 """If bounds cut the slope of a direction to less than this, it is computed anew without the
 entries that run into them."""
 FREEZES = 4
+TINY = 1e-200
 
 Function = Callable[[np.ndarray], tuple[float, np.ndarray]]
 
@@ -121,7 +122,7 @@ class QuasiNewton:
         """A gradient step in which no nonnegative entry can lose more than itself."""
         A, G = self.point.A, self.point.gradient
         size = np.abs(A) + 1e-3 * np.abs(A).mean(axis=0)
-        D = -size * G / (np.abs(G) + size / (0.3 * self.preconditioner.diagonal()))
+        D = -size * G / (np.abs(G) + size / (0.3 * self.preconditioner.diagonal()) + TINY)
         return self._clip(A + D) - A
 
     def _two_loops(self, G: np.ndarray) -> np.ndarray:
@@ -135,7 +136,7 @@ class QuasiNewton:
         D = self.preconditioner.apply(Q)
         if self.pairs:
             _, Y, curvature = self.pairs[-1]
-            D *= curvature / float(np.vdot(Y, self.preconditioner.apply(Y)))
+            D *= curvature / max(float(np.vdot(Y, self.preconditioner.apply(Y))), TINY)
         for (S, Y, curvature), share in zip(self.pairs, reversed(shares), strict=True):
             D += (share - float(np.vdot(Y, D)) / curvature) * S
         return -D
@@ -157,7 +158,8 @@ class QuasiNewton:
     def _remember(self, found: Point) -> None:
         S, Y = found.A - self.point.A, found.gradient - self.point.gradient
         curvature = float(np.vdot(S, Y))
-        if curvature > 1e-10 * float(np.linalg.norm(S)) * float(np.linalg.norm(Y)):
+        sizes = float(np.linalg.norm(S)) * float(np.linalg.norm(Y))
+        if curvature > 1e-10 * sizes + TINY:
             self.pairs = [*self.pairs[1 - MEMORY :], (S, Y, curvature)]
 
     def _evaluate(self, A: np.ndarray) -> Point:

@@ -48,6 +48,7 @@ class Tracker:
     def begin_with(self, A: np.ndarray) -> None:
         """Forget what was best before: from here on the factors have this shape."""
         self.best = A.copy()
+        self.latest = self.best
         self.best_objective = math.inf
         self.best_epoch = self.epoch
         self.restart()
@@ -70,7 +71,7 @@ class Tracker:
             status = ended.status
         except KeyboardInterrupt:
             status = self.interrupted()
-        best = self.best
+        best = self.best if math.isfinite(self.best_objective) else self.latest
         if best.shape[1] > self.problem.rank:
             best = merged(best, self.problem)
         return Result(unstack(best, self.problem.shape), self.history, status)
@@ -91,7 +92,8 @@ class Tracker:
         """As `record`, for solvers that judge their progress themselves: only a limit of the
         user's, or a loss that is not finite, ends the fit.
         """
-        status = self._remember(A, estimate, phase) or self.settings.stopping.limit(self.history)
+        status = self._remember(A, estimate, phase) or self._kkt_status(A)
+        status = status or self.settings.stopping.limit(self.history)
         if status is not None:
             raise EndedError(status)
 
@@ -99,6 +101,7 @@ class Tracker:
         loss, penalty = estimate.loss, self.penalty(A)
         if not math.isfinite(loss + penalty):
             return self._diverged()
+        self.latest = A
         elapsed = time.perf_counter() - self.began
         record = Record(elapsed, self.epoch, self.entries, loss, penalty, phase, estimate.error)
         self.history.append(record)
@@ -123,15 +126,16 @@ class Tracker:
         )
 
     def _status(self, A: np.ndarray) -> Status | None:
-        stopping = self.settings.stopping
-        if stopping.kkt_due(self.history):
-            residual = relative_kkt_residual(self.problem, A, self.settings.n_threads)
-            status = stopping.kkt_status(residual, self.epoch)
-            if status is not None:
-                return status
-        return stopping.status(
+        return self._kkt_status(A) or self.settings.stopping.status(
             self.history, self.restarted, lambda: self._sample.resolution(self.best)
         )
+
+    def _kkt_status(self, A: np.ndarray) -> Status | None:
+        stopping = self.settings.stopping
+        if A.shape != self.best.shape or not stopping.kkt_due(self.history):
+            return None
+        residual = relative_kkt_residual(self.problem, A, self.settings.n_threads)
+        return stopping.kkt_status(residual, self.epoch)
 
     def _diverged(self) -> Status:
         advice = "Shorten the steps, or use step='adagrad' and mirror='auto'."
