@@ -39,12 +39,13 @@ class SmartCPD(BaseEstimator):
         "constant(eta)", "diminishing(eta, decay)", "adagrad", "jensen", "mixed"; "auto" picks it
         from the loss.
     solver : str
-        "smd" is stochastic mirror descent; "mm" multiplicative updates of nonnegative factors
-        (poisson, bernoulli-odds); "online" fits sparse counts or events from scratch by online EM,
-        a merge and "mm"; "lbfgs" is L-BFGS-B on full gradients (free, nonnegative, box); "md" block
-        mirror descent on full gradients, for any loss and constraint; "als" alternating least
-        squares (gaussian; free, nonnegative, box). "auto" takes "online" (or "mm" from a start of
-        yours) where it can and "smd" elsewhere.
+        "smd" is stochastic mirror descent; "mm" multiplicative updates of nonnegative factors on
+        full passes (poisson and bernoulli-odds, with simplex factors too; gaussian for data >= 0;
+        for dense data also gamma and beta(b)); "online" fits sparse counts or events from scratch
+        by online EM, a merge and "mm"; "lbfgs" is L-BFGS-B on full gradients (free, nonnegative,
+        box); "md" block mirror descent on full gradients, for any loss and constraint; "als"
+        alternating least squares (gaussian; free, nonnegative, box). "auto" takes "online" (or "mm"
+        from a start of yours) where it can and "smd" elsewhere.
     sampler : str or Sampler
         What a stochastic iteration reads: "uniform" fibers, the paper's; for sparse data also
         "nonzeros" (or "nonzeros(batch)") one by one, and all nonzeros of "nonempty" fibers, both
