@@ -249,7 +249,7 @@ class TestRefusals:
         "choices",
         [
             {"loss": "gaussian"},
-            {"loss": "poisson", "constraint": "simplex"},
+            {"loss": "poisson", "constraint": "box(0, 1)"},
             {"loss": "poisson", "absent": "unobserved"},
         ],
     )

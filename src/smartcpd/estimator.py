@@ -39,13 +39,14 @@ class SmartCPD(BaseEstimator):
         "constant(eta)", "diminishing(eta, decay)", "adagrad", "jensen", "mixed"; "auto" picks it
         from the loss.
     solver : str
-        "smd" is stochastic mirror descent; "mm" multiplicative updates of nonnegative factors
-        (poisson, bernoulli-odds); "online" fits sparse counts or events from scratch by online EM,
-        a merge and "mm"; "core" fits dense data from scratch, "large" dense data of which full
-        passes are costly; "lbfgs" is L-BFGS-B on full gradients (free, nonnegative, box); "md"
-        block mirror descent on full gradients, for any loss and constraint; "als" alternating least
-        squares (gaussian; free, nonnegative, box); "gcp-adam" Adam on sampled cells (Kolda and
-        Hong), for comparison. "auto" chooses among them; `smartcpd.explain` says which and why.
+        "core" fits dense data from scratch: a compressed tensor, a quasi-Newton finish, a second
+        look; "large" does so for tensors of which full passes are costly; "online" fits sparse
+        counts or events from scratch. "smd" is stochastic mirror descent, the paper's method. The
+        rest go on from one start by full passes: "mm" multiplicative updates of nonnegative factors
+        (poisson and bernoulli-odds, with simplex factors too; gaussian for data >= 0; for dense
+        data also gamma and beta(b)), "md" block mirror descent (any loss and constraint), "als"
+        alternating least squares (gaussian), "lbfgs" L-BFGS-B; or by sampled cells: "gcp-adam"
+        (Kolda and Hong). "auto" chooses, as the guide explains.
     sampler : str or Sampler
         What a stochastic iteration reads: "uniform" fibers, the paper's; for sparse data also
         "nonzeros" (or "nonzeros(batch)") one by one, and all nonzeros of "nonempty" fibers, both

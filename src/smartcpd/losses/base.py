@@ -49,6 +49,14 @@ class Loss(Piece):
     on_disk: ClassVar[bool] = True
 
     @property
+    def divergence(self) -> float | None:
+        """The beta of the beta-divergence that this is, up to a constant in x; None for others.
+
+        Its derivative is then u^(beta-2) (u - x), for u = m or nearly so.
+        """
+        return None
+
+    @property
     def params(self) -> tuple[float, float]:
         """What the formulas receive as p."""
         return self.pair

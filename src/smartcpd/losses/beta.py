@@ -35,6 +35,10 @@ class Beta(Loss):
             raise InvalidParameterError(f"beta must be a finite number; got {self.beta!r}.")
 
     @property
+    def divergence(self):
+        return float(self.beta)
+
+    @property
     def jensen_mirror(self):
         if self.beta < 1:
             return f"power({float(self.beta) - 1!r})"

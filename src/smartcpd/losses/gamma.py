@@ -24,6 +24,10 @@ class Gamma(Loss):
     default_mirror = "entropy"
 
     @property
+    def divergence(self):
+        return 0.0
+
+    @property
     def jensen_mirror(self):
         return "power(-1)"
 

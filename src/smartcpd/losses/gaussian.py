@@ -23,6 +23,10 @@ class Gaussian(Loss):
     domain = Domain.REAL
 
     @property
+    def divergence(self):
+        return 2.0
+
+    @property
     def jensen_mirror(self):
         return "quadratic"
 

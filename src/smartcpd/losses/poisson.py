@@ -23,6 +23,10 @@ class Poisson(Loss):
     default_mirror = "entropy"
 
     @property
+    def divergence(self):
+        return 1.0
+
+    @property
     def jensen_mirror(self):
         return "burg"
 

@@ -38,6 +38,15 @@ class DenseObjective:
         total, gradient = self._pass().gradient(A, self.fibers)
         return total / self.n_cells, gradient / self.n_cells
 
+    def split(
+        self, A: np.ndarray, mode: int, want_value: bool = True
+    ) -> tuple[float, np.ndarray, np.ndarray]:
+        """Value, gradient of one factor, and the gradient of the loss's convex part."""
+        along = replace(self, fibers=None, fiber_mode=mode)._pass()
+        total, gradient, convex = along.split(A, want_value)
+        n = self.storage.n_cells
+        return total / n, gradient / n, convex / n
+
     @property
     def n_cells(self) -> int:
         """Cells that a pass reads."""

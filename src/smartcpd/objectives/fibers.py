@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from smartcpd.kernels.compiling import Block
 from smartcpd.kernels.passes import compiled_fiber_pass
+from smartcpd.kernels.split_pass import compiled_split_pass
 from smartcpd.losses import Loss
 from smartcpd.stack import offsets
 
@@ -43,16 +45,50 @@ class FiberPass:
         """The sum and its gradient with respect to all factors."""
         return self._sum(A, fibers, True)
 
+    def split(self, A: np.ndarray, want_value: bool) -> tuple[float, np.ndarray, np.ndarray]:
+        """The sum (or 0), its gradient with respect to this mode's factor, and that of the convex
+        part.
+        """
+        n_groups, dtype, A = _prepared(A)
+        values = np.zeros(n_groups)
+        G, C = (np.zeros((n_groups, self.shape[self.mode], A.shape[1])) for _ in range(2))
+        for part in self._groups(None, n_groups):
+            compiled_split_pass(dtype, self._parallel(part))(
+                *self._reading(dtype, part),
+                self.loss.value_block(dtype),
+                self.loss.derivative_block(dtype),
+                self.loss.convex_block(dtype),
+                self.loss.params,
+                want_value,
+                A,
+                values,
+                G,
+                C,
+            )
+        return float(values.sum()), _in_order(G), _in_order(C)
+
     def _sum(
         self, A: np.ndarray, fibers: np.ndarray | None, want_gradient: bool
     ) -> tuple[float, np.ndarray]:
-        n_groups = max(1, min(N_GROUPS, NUMBERS_OF_GROUPS // A.size))
-        dtype = A.dtype.name if A.dtype == np.float32 else "float64"
-        A = np.ascontiguousarray(A, dtype=dtype)
+        n_groups, dtype, A = _prepared(A)
         values = np.zeros(n_groups)
         sums = np.zeros((n_groups if want_gradient else 1, *A.shape))
+        for part in self._groups(fibers, n_groups):
+            compiled_fiber_pass(dtype, self._parallel(part))(
+                *self._reading(dtype, part),
+                self.loss.value_block(dtype),
+                self.loss.derivative_block(dtype),
+                self.loss.params,
+                want_gradient,
+                A,
+                values,
+                sums,
+            )
+        return float(values.sum()), _in_order(sums)
+
+    def _groups(self, fibers: np.ndarray | None, n_groups: int) -> Iterator[np.ndarray]:
+        """Fibers in groups (groups x fibers x N): whole groups first, then what is left over."""
         for chunk in self._chunks(fibers):
-            # Whole groups first, then what is left over.
             size = len(chunk) // n_groups
             whole = n_groups * size
             for part in (
@@ -60,11 +96,7 @@ class FiberPass:
                 chunk[whole:][None],
             ):
                 if part.shape[1]:
-                    self._run(A, dtype, part, want_gradient, values, sums)
-        gradient = sums[0]
-        for group_sum in sums[1:]:
-            gradient += group_sum
-        return float(values.sum()), gradient
+                    yield np.ascontiguousarray(part, dtype=np.int64)
 
     def _chunks(self, fibers: np.ndarray | None) -> Iterator[np.ndarray]:
         """Fibers in the order of their indices, some at a time."""
@@ -79,30 +111,26 @@ class FiberPass:
             ids = np.arange(start, min(start + FIBERS_A_CALL, n_fibers))
             yield np.stack(np.unravel_index(ids, shape), axis=1)
 
-    def _run(
-        self,
-        A: np.ndarray,
-        dtype: str,
-        fibers: np.ndarray,
-        want_gradient: bool,
-        values: np.ndarray,
-        sums: np.ndarray,
-    ) -> None:
-        n_rows = self.shape[self.mode]
-        n_cells = fibers.shape[0] * fibers.shape[1] * n_rows
-        parallel = self.n_threads > 1 and n_cells >= CELLS_WORTH_THREADS
-        compiled_fiber_pass(dtype, parallel)(
-            self.lines(dtype),
-            self.handle,
-            offsets(self.shape),
-            self.mode,
-            np.ascontiguousarray(fibers, dtype=np.int64),
-            max(1, min(512, CELLS_AT_ONCE // n_rows)),
-            self.loss.value_block(dtype),
-            self.loss.derivative_block(dtype),
-            self.loss.params,
-            want_gradient,
-            A,
-            values,
-            sums,
-        )
+    def _parallel(self, fibers: np.ndarray) -> bool:
+        n_cells = fibers.shape[0] * fibers.shape[1] * self.shape[self.mode]
+        return self.n_threads > 1 and n_cells >= CELLS_WORTH_THREADS
+
+    def _reading(self, dtype: str, fibers: np.ndarray) -> tuple[Any, ...]:
+        """What tells a compiled pass where its cells are."""
+        batch = max(1, min(512, CELLS_AT_ONCE // self.shape[self.mode]))
+        return self.lines(dtype), self.handle, offsets(self.shape), self.mode, fibers, batch
+
+
+def _prepared(A: np.ndarray) -> tuple[int, str, np.ndarray]:
+    """How many groups have sums of their own, and the factors in a precision and its name."""
+    n_groups = max(1, min(N_GROUPS, NUMBERS_OF_GROUPS // A.size))
+    dtype = A.dtype.name if A.dtype == np.float32 else "float64"
+    return n_groups, dtype, np.ascontiguousarray(A, dtype=dtype)
+
+
+def _in_order(sums: np.ndarray) -> np.ndarray:
+    """The groups' sums added up, always in the same order."""
+    total = sums[0]
+    for group_sum in sums[1:]:
+        total += group_sum
+    return total

@@ -31,13 +31,13 @@ class SparseObjective:
     """A background to use in place of the one chosen at each call."""
 
     def estimate(self, A: np.ndarray) -> Estimate:
-        behind = self._behind(A, False)
+        behind = self.behind(A, False)
         n = self.storage.n_observed
         total = self.events(A, False).total + behind.total
         return Estimate(total / n, math.sqrt(behind.variance) / n)
 
     def gradient(self, A: np.ndarray) -> tuple[float, np.ndarray]:
-        behind, events = self._behind(A, True), self.events(A, True)
+        behind, events = self.behind(A, True), self.events(A, True)
         n = self.storage.n_observed
         return (events.total + behind.total) / n, (events.gradient + behind.gradient) / n
 
@@ -75,7 +75,7 @@ class SparseObjective:
             # Which cells matter changes from look to look; a sample stays the same.
             moving = isinstance(first.background, backgrounds.HotCells)
             quick = self.with_background(A) if moving else first
-            events, behind = self.events(A, False, chosen), quick._behind(A, False)
+            events, behind = self.events(A, False, chosen), quick.behind(A, False)
             total = events.total / share + behind.total
             return Estimate(total / n, math.sqrt(behind.variance) / n)
 
@@ -95,7 +95,8 @@ class SparseObjective:
             chosen,
         )
 
-    def _behind(self, A: np.ndarray, want_gradient: bool) -> Sum:
+    def behind(self, A: np.ndarray, want_gradient: bool) -> Sum:
+        """The background."""
         if self.storage.absent == "unobserved":
             return Sum(0.0, np.zeros_like(A))
         storage = self.storage

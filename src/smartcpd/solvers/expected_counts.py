@@ -15,28 +15,31 @@ import numpy as np
 
 from smartcpd.errors import IncompatibleError
 from smartcpd.losses import Loss
+from smartcpd.losses.bernoulli_odds import BernoulliOdds
 from smartcpd.objectives import Objective
 from smartcpd.objectives.sparse import SparseObjective
 from smartcpd.problem import Problem
 from smartcpd.solvers.mixture import Mixture
 from smartcpd.storage import SparseTensor
 
-SLOPES = {"poisson": 1.0, "bernoulli-odds": 1.0}
-"""c for each loss of that form."""
+
+def slope(loss: Loss) -> float | None:
+    """c of a loss that has that form; None for others."""
+    return 1.0 if loss.divergence == 1.0 or isinstance(loss, BernoulliOdds) else None
 
 
 def serves(problem: Problem) -> bool:
-    """Whether the updates can fit a problem."""
+    """Whether the updates can fit a problem as a mixture with weights of its own."""
     observed = not isinstance(problem.storage, SparseTensor) or problem.storage.absent == "zero"
     plain = all(c.name == "nonnegative" for c in problem.constraints)
-    return problem.loss.name in SLOPES and plain and observed
+    return slope(problem.loss) is not None and plain and observed
 
 
 def check(problem: Problem) -> None:
     if not serves(problem):
         raise IncompatibleError(
-            "Multiplicative updates serve nonnegative factors under the losses "
-            f"{' and '.join(SLOPES)}, absent cells being zeros; got {problem}. Use solver='smd'."
+            "Expected counts serve nonnegative factors under the losses poisson and "
+            f"bernoulli-odds, absent cells being zeros; got {problem}. Use solver='smd'."
         )
 
 
@@ -48,10 +51,11 @@ def expected_counts(
     value, gradient = objective.gradient(A)
     # With columns of unit sum and the weights in mode 0, Q is 1 there and the weights elsewhere.
     first = mixture.shape[0]
-    slope = SLOPES[loss.name]
+    c = slope(loss)
+    assert c is not None
     counts = np.empty_like(A)
-    counts[:first] = slope - n_cells * gradient[:first]
-    counts[first:] = slope * mixture.weights - n_cells * gradient[first:]
+    counts[:first] = c - n_cells * gradient[:first]
+    counts[first:] = c * mixture.weights - n_cells * gradient[first:]
     counts *= A
     return value, np.maximum(counts, 0.0, out=counts)
 

@@ -7,15 +7,13 @@ the events of each row come from each component.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from smartcpd.solvers.extrapolation import TINY, ratio
 from smartcpd.stack import parts
-
-TINY = 1e-300
-MAX_CHANGE = 5.0
-"""The most an entry may change by in a step longer than EM's."""
 
 
 @dataclass(frozen=True)
@@ -58,13 +56,33 @@ class Mixture:
         """As factors, with the weights shared by all modes."""
         return self.columns * self.weights ** (1 / len(self.shape))
 
+    def carried_by(self, modes: Sequence[int]) -> np.ndarray:
+        """As factors, with the weights shared by some modes; columns elsewhere sum to one.
+
+        Without any such mode the weights must be one.
+        """
+        A = self.columns.copy()
+        for n, F in enumerate(parts(A, self.shape)):
+            if n in modes:
+                F *= self.weights ** (1 / len(modes))
+            else:
+                # A component that is gone has no columns left, and may have any.
+                F[:, F.sum(axis=0) == 0] = 1.0
+                F /= F.sum(axis=0)
+        return A
+
+    def held(self, before: Mixture) -> Mixture:
+        """These columns with the weights of a mixture before; its columns where none are left."""
+        columns = np.where(self.weights > TINY, self.columns, before.columns)
+        return Mixture(columns, before.weights, self.shape)
+
     def beyond(self, origin: Mixture, power: float) -> Mixture:
         """From ``origin`` past this mixture, on a straight line between logarithms.
 
         With power 1 this is the mixture itself. The total weight stays that of the mixture.
         """
-        columns = origin.columns * _ratio(self.columns, origin.columns) ** power
-        weights = origin.weights * _ratio(self.weights, origin.weights) ** power
+        columns = origin.columns * ratio(self.columns, origin.columns) ** power
+        weights = origin.weights * ratio(self.weights, origin.weights) ** power
         weights *= self.weights.sum() / max(weights.sum(), TINY)
         return Mixture(unit_sums(columns, self.shape), weights, self.shape)
 
@@ -75,7 +93,3 @@ def unit_sums(A: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     for F, unit in zip(parts(A, shape), parts(out, shape), strict=True):
         np.divide(F, np.maximum(F.sum(axis=0), TINY), out=unit)
     return out
-
-
-def _ratio(new: np.ndarray, old: np.ndarray) -> np.ndarray:
-    return np.clip(new / np.maximum(old, TINY), 1 / MAX_CHANGE, MAX_CHANGE)

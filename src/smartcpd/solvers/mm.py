@@ -1,28 +1,34 @@
-"""Majorisation-minimisation: multiplicative updates of all modes at once, with extrapolation."""
+"""Majorisation-minimisation: multiplicative updates, with extrapolation.
+
+Events are fitted as a mixture, all modes at once; other measurements factor after factor.
+"""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from smartcpd.backgrounds import HotCells
+from smartcpd.errors import IncompatibleError
 from smartcpd.history import Status
 from smartcpd.losses import Loss
-from smartcpd.objectives import Estimate, Objective, objective_of
+from smartcpd.objectives import Objective, objective_of
 from smartcpd.objectives.sparse import SparseObjective
 from smartcpd.problem import Problem
+from smartcpd.solvers import multiplicative
 from smartcpd.solvers.base import Observer, Result, Settings, Solver
-from smartcpd.solvers.expected_counts import check, expected_counts
+from smartcpd.solvers.expected_counts import expected_counts, slope
+from smartcpd.solvers.extrapolation import descend
 from smartcpd.solvers.merging import merged
 from smartcpd.solvers.mixture import Mixture
+from smartcpd.solvers.multiplicative import Factors, Updates
 from smartcpd.solvers.tracker import Tracker
 from smartcpd.stack import stack
+from smartcpd.storage import SparseTensor
 
 RELAXATION = 1.5
 """EM's step, lengthened in the logarithm; up to 2 it still goes downhill near a solution."""
-MOMENTUM = 0.9
 REFRESH = 10
 """Passes after which the cells that matter to the background are looked up anew."""
 
@@ -34,13 +40,16 @@ class Passes:
     objective: Objective
     loss: Loss
     n_cells: float
+    carriers: tuple[int, ...]
+    """Modes whose columns have any sum, and carry the weights; without any, those stay one."""
     done: int = 0
 
     @classmethod
     def over(cls, problem: Problem, n_threads: int, loss: Loss | None = None) -> Passes:
         loss = loss or problem.loss
         objective = objective_of(problem.storage, loss, n_threads)
-        return cls(objective, loss, float(problem.storage.n_cells))
+        carriers = tuple(n for n, c in enumerate(problem.constraints) if c.cone)
+        return cls(objective, loss, float(problem.storage.n_cells), carriers)
 
     def compile(self, A: np.ndarray) -> None:
         """Have everything compiled before a clock starts."""
@@ -49,12 +58,19 @@ class Passes:
         else:
             self.objective.gradient(A)
 
-    def step(self, mixture: Mixture, smoothing: float = 0.0) -> tuple[float, Mixture]:
-        """The loss of a mixture, and the mixture after a lengthened EM step from it."""
+    def step(
+        self, mixture: Mixture, careful: bool = False, smoothing: float = 0.0
+    ) -> tuple[float, Mixture]:
+        """The loss of a mixture, and the mixture after an EM step from it, lengthened or not."""
         self._look_up_background(mixture)
         value, counts = expected_counts(self.objective, self.loss, mixture, self.n_cells)
         target = Mixture.from_counts(counts, mixture.shape, smoothing)
-        return value, target.beyond(mixture, RELAXATION)
+        if not self.carriers:
+            target = target.held(mixture)
+        return value, target if careful else target.beyond(mixture, RELAXATION)
+
+    def factors(self, mixture: Mixture) -> np.ndarray:
+        return mixture.carried_by(self.carriers)
 
     def _look_up_background(self, mixture: Mixture) -> None:
         if isinstance(self.objective, SparseObjective):
@@ -69,36 +85,23 @@ class Passes:
         self.done += 1
 
 
-def descend(tracker: Tracker, passes: Passes, mixture: Mixture, entries: int, phase: str) -> Status:
-    """Extrapolated passes until the tracker says stop.
-
-    A pass begins where the last two mixtures point to; if the loss there is higher than before, the
-    next one begins at the last mixture that was accepted, without momentum.
-    """
-    accepted, loss_before, previous = mixture, math.inf, None
-    momentum = 1.0
-    tracker.begin_with(mixture.balanced())
-    while True:
-        point = mixture
-        if previous is not None:
-            longer = (1 + math.sqrt(1 + 4 * momentum**2)) / 2
-            point = mixture.beyond(previous, 1 + min((momentum - 1) / longer, MOMENTUM))
-            momentum = longer
-        value, following = passes.step(point)
-        tracker.entries += entries
-        tracker.epoch += 1
-        if value > loss_before and previous is not None:
-            mixture, previous, momentum = accepted, None, 1.0
-            if tracker.out_of_time:
-                status = tracker.record(accepted.balanced(), Estimate(loss_before), phase)
-                assert status is not None
-                return status
-            continue
-        status = tracker.record(point.balanced(), Estimate(value), phase)
-        if status is not None:
-            return status
-        accepted, loss_before = point, value
-        mixture, previous = following, mixture
+def check(problem: Problem) -> None:
+    """Refuse what no update serves."""
+    storage, loss = problem.storage, problem.loss
+    if isinstance(storage, SparseTensor) and storage.absent != "zero":
+        raise IncompatibleError(
+            "Multiplicative updates serve data whose absent cells are zeros; got "
+            f"absent='{storage.absent}'. Use solver='md' or solver='smd'."
+        )
+    if slope(loss) is None:
+        multiplicative.check(problem)
+        return
+    for mode, constraint in enumerate(problem.constraints):
+        if constraint.name not in ("nonnegative", "simplex"):
+            raise IncompatibleError(
+                f"Multiplicative updates serve constraints nonnegative and simplex under loss "
+                f"'{loss}'; got '{constraint}' for mode {mode}. Use solver='md' or solver='smd'."
+            )
 
 
 def _run(
@@ -113,11 +116,25 @@ def _run(
     if A.shape[1] > problem.rank:
         A = merged(A, problem)
     tracker = Tracker(problem, settings.for_full_passes(), observe)
-    passes = Passes.over(problem, settings.n_threads)
-    mixture = Mixture.of(A, problem.shape)
-    passes.compile(A)
     tracker.begin_with(A)
-    return tracker.follow(lambda: descend(tracker, passes, mixture, entries_of(problem), "mm"))
+    entries = entries_of(problem)
+    if slope(problem.loss) is None:
+        updates = Updates.over(problem, settings.n_threads)
+        updates.compile(A)
+        entries *= len(problem.shape)
+
+        def loop() -> Status:
+            return descend(tracker, updates, Factors.of(A), entries, "mm")
+
+    else:
+        passes = Passes.over(problem, settings.n_threads)
+        passes.compile(A)
+        mixture = Mixture.of(A, problem.shape)
+
+        def loop() -> Status:
+            return descend(tracker, passes, mixture, entries, "mm")
+
+    return tracker.follow(loop)
 
 
 def entries_of(problem: Problem) -> int:

@@ -20,9 +20,10 @@ from smartcpd.problem import Problem
 from smartcpd.solvers import expected_counts
 from smartcpd.solvers.base import Observer, Result, Settings, Solver
 from smartcpd.solvers.expected_counts import batch_counts
+from smartcpd.solvers.extrapolation import descend
 from smartcpd.solvers.merging import merged, merged_by_information
 from smartcpd.solvers.mixture import Mixture
-from smartcpd.solvers.mm import Passes, descend
+from smartcpd.solvers.mm import Passes
 from smartcpd.solvers.tracker import EndedError, Tracker
 from smartcpd.stack import stack
 from smartcpd.start import marginal_factors
@@ -179,7 +180,7 @@ class Online:
 
     def _pass(self, mixture: Mixture, smoothing: float) -> tuple[float, Mixture]:
         self._count_pass()
-        return self.passes.step(mixture, smoothing)
+        return self.passes.step(mixture, smoothing=smoothing)
 
     def _count_pass(self) -> None:
         self.tracker.entries += self.storage.nnz

@@ -57,6 +57,10 @@ class Storage(Protocol):
         """The mean of the squares of all cells."""
         ...
 
+    def lowest(self) -> float:
+        """The smallest value of any cell."""
+        ...
+
     def check(self, loss: Loss) -> None:
         """Raise InvalidDataError naming the first cell that ``loss`` cannot describe."""
         ...

@@ -118,6 +118,9 @@ class Dense:
         squares = (float(np.square(slab, dtype=np.float64).sum()) for _, slab in self._slabs())
         return sum(squares) / self.n_cells
 
+    def lowest(self) -> float:
+        return float(self.array.min())
+
     def check(self, loss: Loss) -> None:
         lowest, allowed = loss.data.value
         if self.array.dtype.kind in "bu" and loss.data is not Data.BINARY:

@@ -206,6 +206,10 @@ class SparseTensor:
                 total += np.bincount(column[piece], weights=x, minlength=total.size)
         return sums
 
+    def lowest(self) -> float:
+        stored = float(self.values.min()) if self.nnz else 0.0
+        return stored if self.absent == "unobserved" else min(stored, 0.0)
+
     def check(self, loss: Loss) -> None:
         if self.absent == "zero" and not loss.allows_zeros:
             raise IncompatibleError(
