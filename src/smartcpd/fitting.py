@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,11 +12,10 @@ from smartcpd import solvers, threads
 from smartcpd.errors import InvalidParameterError
 from smartcpd.history import History, Status
 from smartcpd.model import CPModel
-from smartcpd.objectives import objective_of
 from smartcpd.problem import Problem, check_integer, check_number
 from smartcpd.progress import Progress
-from smartcpd.solvers import Report, Result, Settings
-from smartcpd.stack import stack
+from smartcpd.race import Racers
+from smartcpd.solvers import Report, Settings
 from smartcpd.start import make_start
 from smartcpd.stopping import Stopping
 
@@ -88,59 +84,28 @@ def fit(
         # Restarts that run side by side each keep to one thread.
         n_threads=n_threads if n_jobs == 1 else 1,
         given_start=not isinstance(init, str),
+        n_init=int(n_init),
         stochastic=any(c != "auto" for c in (mirror, step, sampler))
         or n_fibers is not None
         or inner_iterations != 1
         or not averaging,
     )
+    if chosen_solver.name == "auto":
+        chosen_solver, _ = solvers.choice(problem, settings)
+    n_runs = 1 if chosen_solver.compares_starts else n_init
     with threads.limited_to(settings.n_threads):
-        streams = _generator(random_state).spawn(n_init)
+        streams = _generator(random_state).spawn(n_runs)
         starts = [make_start(problem, init, overcomplete, rng) for rng in streams]
-        stop = threading.Event()
-
         with Progress(progress if n_jobs == 1 else False, settings.stopping) as show:
 
             def observe(report: Report) -> Any:
                 show(report)
-                return stop.is_set() or (callback is not None and callback(report))
+                return callback is not None and callback(report)
 
-            def run(start: list[np.ndarray], rng: np.random.Generator) -> Result:
-                return chosen_solver.run(problem, settings, start, rng, observe)
-
-            results = _run_all(run, starts, streams, n_jobs, stop)
-        objective = objective_of(problem.storage, problem.loss, settings.n_threads)
-        losses = [objective.estimate(stack(r.factors)).loss for r in results]
-        totals = [v + problem.penalty(r.factors) for v, r in zip(losses, results, strict=True)]
-        best = int(np.argmin(totals))
-        chosen = results[best]
+            racers = Racers(problem, settings, chosen_solver, n_jobs, observe)
+            chosen, loss = racers.best(starts, streams)
     model = CPModel(chosen.factors, np.ones(problem.rank), problem.loss)
-    return Fit(model, losses[best], chosen.history, chosen.status)
-
-
-def _run_all(
-    run: Callable[[list[np.ndarray], np.random.Generator], Result],
-    starts: list[list[np.ndarray]],
-    streams: list[np.random.Generator],
-    n_jobs: int,
-    stop: threading.Event,
-) -> list[Result]:
-    """One result a start; an interrupt ends the starts that run and skips those that wait."""
-    if n_jobs == 1 or len(starts) == 1:
-        results = []
-        for start, rng in zip(starts, streams, strict=True):
-            results.append(run(start, rng))
-            if results[-1].status.interrupted:
-                break
-        return results
-    with ThreadPoolExecutor(n_jobs if n_jobs > 0 else os.cpu_count()) as pool:
-        futures = [pool.submit(run, *pair) for pair in zip(starts, streams, strict=True)]
-        try:
-            wait(futures)
-        except KeyboardInterrupt:
-            stop.set()
-            for future in futures:
-                future.cancel()
-        return [future.result() for future in futures if not future.cancelled()]
+    return Fit(model, loss, chosen.history, chosen.status)
 
 
 def _generator(random_state: Any) -> np.random.Generator:
@@ -190,6 +155,7 @@ def make_settings(
     dtype: str = "float64",
     n_threads: int | None = None,
     given_start: bool = False,
+    n_init: int = 1,
     stochastic: bool = False,
 ) -> Settings:
     """Check everything about a fit that is not the problem itself."""
@@ -211,5 +177,6 @@ def make_settings(
         dtype=np.dtype(dtype).name,
         n_threads=threads.resolve(n_threads),
         given_start=given_start,
+        n_init=n_init,
         stochastic=stochastic,
     )

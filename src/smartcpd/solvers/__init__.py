@@ -2,7 +2,7 @@
 
 from smartcpd.errors import InvalidParameterError
 from smartcpd.solvers.als import als
-from smartcpd.solvers.auto import auto
+from smartcpd.solvers.auto import auto, choice
 from smartcpd.solvers.base import Observer, Report, Result, Settings, Solver
 from smartcpd.solvers.core import core
 from smartcpd.solvers.gcp_adam import gcp_adam
@@ -11,12 +11,25 @@ from smartcpd.solvers.lbfgs import lbfgs
 from smartcpd.solvers.md import md
 from smartcpd.solvers.mm import mm
 from smartcpd.solvers.online import online
+from smartcpd.solvers.relaxed import relaxed
+from smartcpd.solvers.relay import Relay
 from smartcpd.solvers.smd import smd
 
-_ALL = (auto, core, large, online, smd, mm, md, als, lbfgs, gcp_adam)
+_ALL = (auto, core, large, relaxed, online, smd, mm, md, als, lbfgs, gcp_adam)
 SOLVERS: dict[str, Solver] = {solver.name: solver for solver in _ALL}
 
-__all__ = ["SOLVERS", "Observer", "Report", "Result", "Settings", "Solver", "get", "names"]
+__all__ = [
+    "SOLVERS",
+    "Observer",
+    "Relay",
+    "Report",
+    "Result",
+    "Settings",
+    "Solver",
+    "choice",
+    "get",
+    "names",
+]
 
 
 def names() -> list[str]:

@@ -9,32 +9,33 @@ from smartcpd.solvers.base import Observer, Result, Settings, Solver
 from smartcpd.solvers.bounds import are_bounds
 from smartcpd.solvers.core import core
 from smartcpd.solvers.expected_counts import serves
-from smartcpd.solvers.large import large
+from smartcpd.solvers.large import FULL_PASSES, large
 from smartcpd.solvers.mm import mm
 from smartcpd.solvers.online import online
+from smartcpd.solvers.relaxed import relaxed
+from smartcpd.solvers.relaxed import serves as serves_simplex
 from smartcpd.solvers.smd import smd
 from smartcpd.storage import SparseTensor
-
-FULL_PASSES = 1 << 22
-"""Cells of a dense tensor up to which passes over all of them are cheap."""
 
 
 def choice(problem: Problem, settings: Settings) -> tuple[Solver, str]:
     """The solver for a problem, and why it is the one."""
     storage = problem.storage
     if settings.stochastic:
-        return smd, "a mirror map, step, sampler or number of fibers of your choice"
+        return smd, "you chose how stochastic steps are made"
     if isinstance(storage, SparseTensor):
         if storage.nnz == 0 or not serves(problem):
-            return smd, "sparse data whose loss or constraint has no multiplicative updates"
+            return smd, "X is sparse, and its loss or constraint has no multiplicative updates"
         if settings.given_start:
-            return mm, "sparse counts or events, from a start of yours"
-        return online, "sparse counts or events"
+            return mm, "X is sparse counts or events, and the start is yours"
+        return online, "X is sparse counts or events"
     if not are_bounds(problem):
-        return smd, "constraints that are more than bounds on single entries"
+        if serves_simplex(problem):
+            return relaxed, "X is dense counts or events, with columns on the simplex"
+        return smd, "the constraints are more than bounds on single entries"
     if storage.n_cells > FULL_PASSES:
-        return large, f"dense data of more than {FULL_PASSES} cells"
-    return core, f"dense data of at most {FULL_PASSES} cells"
+        return large, f"X is dense and has more than {FULL_PASSES} cells"
+    return core, f"X is dense and has at most {FULL_PASSES} cells"
 
 
 def _run(

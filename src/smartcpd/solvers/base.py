@@ -26,6 +26,8 @@ class Settings:
     n_threads: int
     given_start: bool = False
     """Whether the user chose where to start."""
+    n_init: int = 1
+    """Starts to compare, for solvers that do so themselves."""
     stochastic: bool = False
     """Whether the user chose how stochastic steps are made, and so wants them."""
 
@@ -73,3 +75,5 @@ class Solver:
     run: Run
     check: Callable[[Problem], None] = _accept
     """Raises IncompatibleError for a problem that this solver cannot serve."""
+    compares_starts: bool = False
+    """Whether a run makes starts of its own and compares them."""

@@ -49,6 +49,7 @@ class CoreFit:
         self.descents = Descents(problem, settings, self.tracker, rng)
         self.starts = DenseStarts(problem, self.descents, rng)
         self.crowded = problem.rank > min(problem.shape)
+        self.n_init = settings.n_init
         self.runs: list[Candidate] = []
         self.bred: list[Candidate] = []
 
@@ -74,10 +75,10 @@ class CoreFit:
         A = self.starts.agreed()
         if A is not None:
             found = self.descents.run(A, "finish", most=AGREED_STEPS)
-            if found.settled and not self.crowded:
+            if found.settled and not self.crowded and self.n_init == 1:
                 return _settled(found.loss, "Two independent starts agreed on it.")
             self.runs.append(found)
-        fewest, most = CROWDED_RUNS if self.crowded else RUNS
+        fewest, most = (max(n, self.n_init) for n in (CROWDED_RUNS if self.crowded else RUNS))
         for number in range(len(self.runs) + 1, most + 1):
             self._run(number)
             if number >= fewest and self._confirmed():
@@ -168,4 +169,4 @@ def _run(
     return fit.from_start(start) if settings.given_start else fit.from_scratch()
 
 
-core = Solver("core", _run, check)
+core = Solver("core", _run, check, compares_starts=True)

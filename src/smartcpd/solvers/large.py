@@ -26,6 +26,8 @@ from smartcpd.stack import parts, stack
 from smartcpd.start import random_factors
 from smartcpd.storage import Dense
 
+FULL_PASSES = 1 << 22
+"""Cells up to which passes over all of them are cheap, and nothing of this is needed."""
 PART_CELLS = 1 << 20
 """Of the part that is fitted from scratch; it has at least `ROWS_A_COMPONENT` rows a mode."""
 ROWS_A_COMPONENT = 2
@@ -240,4 +242,4 @@ def _run(
     return fit.from_start(start) if settings.given_start else fit.from_scratch()
 
 
-large = Solver("large", _run, check)
+large = Solver("large", _run, check, compares_starts=True)

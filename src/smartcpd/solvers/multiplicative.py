@@ -32,9 +32,9 @@ takes 89 and 74 sweeps with 1.9, 100 and 87 with 1.5, 130 and 115 without. Betwe
 the exponent is 1, longer steps mostly raise the loss.
 
 All modes at once never raise the loss either if the exponent is divided by their number, which
-bounds products of ratios by powers of each. On the same data (one seed), counting such a pass as 1.7
-updates of one mode; at the cost of 200 sweeps it left an excess of 5.0e-4, sweeps of plain updates
-1.6e-4, lengthened ones none, and plain ones without extrapolation 3.4e-3.
+bounds products of ratios by powers of each. On the same data (one seed), a pass over all modes
+counted as 1.7 updates of one, the cost of 200 sweeps left an excess of 5.0e-4; that of sweeps of
+plain updates 1.6e-4, of lengthened ones none, of plain ones without extrapolation 3.4e-3.
 """
 FLOOR = 1e-12
 """Of the mean entry: where a start has a zero, which no update would ever change."""

@@ -54,11 +54,11 @@ class Plan:
     """The smoothing of each pass between a merge and the choice of the best."""
 
     @classmethod
-    def for_problem(cls, storage: SparseTensor, rank: int) -> Plan:
+    def for_problem(cls, storage: SparseTensor, rank: int, n_init: int) -> Plan:
         events = float(storage.values.sum(dtype=np.float64))
         if events > FEW_EVENTS * max(storage.shape) * rank:
-            return cls(1, 2 * rank, 1e-3, (SMOOTHING, 0.0))
-        n_starts = int(np.clip(round(2e6 / max(storage.nnz, 1)), 2, 8))
+            return cls(n_init, 2 * rank, 1e-3, (SMOOTHING, 0.0))
+        n_starts = max(n_init, int(np.clip(round(2e6 / max(storage.nnz, 1)), 2, 8)))
         return cls(n_starts, math.ceil(1.5 * rank), 2e-4, (*[SMOOTHING] * 4, 1.0, 0.3, 0.0))
 
 
@@ -76,7 +76,7 @@ class Online:
         self.problem = problem
         self.storage = problem.storage
         self.rng = rng
-        self.plan = Plan.for_problem(self.storage, problem.rank)
+        self.plan = Plan.for_problem(self.storage, problem.rank, settings.n_init)
         self.tracker = Tracker(problem, settings.for_full_passes(), observe)
         self.objective = SparseObjective(self.storage, problem.loss, settings.n_threads)
         # Where events are rare, yes/no data is as good as counts, and counts cost less.
@@ -214,4 +214,4 @@ def _run(
     return Online(problem, settings, rng, observe).solve()
 
 
-online = Solver("online", _run, check)
+online = Solver("online", _run, check, compares_starts=True)

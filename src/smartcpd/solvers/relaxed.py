@@ -1,0 +1,75 @@
+"""Columns on the simplex: first without that constraint, then with it.
+
+Without it the problem is one of bounds, for which there are good starts and quick finishes; data
+that was made from columns of unit sum has its solution nearby.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from smartcpd import constraints
+from smartcpd.errors import IncompatibleError
+from smartcpd.problem import Problem
+from smartcpd.solvers.base import Observer, Result, Settings, Solver
+from smartcpd.solvers.core import core
+from smartcpd.solvers.expected_counts import slope
+from smartcpd.solvers.large import FULL_PASSES, large
+from smartcpd.solvers.mm import mm
+from smartcpd.solvers.relay import Relay
+from smartcpd.storage import Dense
+
+TINY = 1e-300
+
+
+def serves(problem: Problem) -> bool:
+    names = {c.name for c in problem.constraints}
+    dense = isinstance(problem.storage, Dense)
+    return dense and slope(problem.loss) is not None and names <= {"simplex", "nonnegative"}
+
+
+def check(problem: Problem) -> None:
+    if not serves(problem):
+        raise IncompatibleError(
+            "Solver 'relaxed' serves dense counts or events (poisson, bernoulli-odds) whose "
+            f"factors are nonnegative or on the simplex; got {problem}. Use solver='smd'."
+        )
+
+
+def normalised(factors: list[np.ndarray], on_simplex: list[bool]) -> list[np.ndarray]:
+    """Columns of unit sum where wanted, the scale going to the other modes, if there are any."""
+    sums = [
+        np.maximum(A.sum(axis=0), TINY) if simplex else np.ones(A.shape[1])
+        for A, simplex in zip(factors, on_simplex, strict=True)
+    ]
+    share = np.prod(sums, axis=0) ** (1 / max(1, on_simplex.count(False)))
+    return [
+        A / total if simplex else A * share
+        for A, total, simplex in zip(factors, sums, on_simplex, strict=True)
+    ]
+
+
+def _run(
+    problem: Problem,
+    settings: Settings,
+    start: list[np.ndarray],
+    rng: np.random.Generator,
+    observe: Observer,
+) -> Result:
+    relay = Relay(settings, observe)
+    if not settings.given_start:
+        plain = tuple(constraints.get("nonnegative") for _ in problem.constraints)
+        free = replace(problem, constraints=plain)
+        first = large if problem.storage.n_cells > FULL_PASSES else core
+        result = relay.run(
+            first, free, start, rng, given_start=False, prefix="without the constraint: "
+        )
+        start = normalised(result.factors, [c.name == "simplex" for c in problem.constraints])
+        if not result.status.converged:
+            return replace(result, factors=start)
+    return relay.run(mm, problem, start, rng, given_start=True)
+
+
+relaxed = Solver("relaxed", _run, check, compares_starts=True)

@@ -1,0 +1,58 @@
+"""Fits that hand over to one another, and look like one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from smartcpd.history import History
+from smartcpd.problem import Problem
+from smartcpd.solvers.base import Observer, Report, Result, Settings, Solver
+
+
+@dataclass
+class Relay:
+    """Adds up the history of the legs so far, and what is left of the user's limits."""
+
+    settings: Settings
+    observe: Observer
+    history: History = field(default_factory=History)
+
+    def run(
+        self,
+        solver: Solver,
+        problem: Problem,
+        start: list[np.ndarray],
+        rng: np.random.Generator,
+        *,
+        given_start: bool,
+        most_epochs: int | None = None,
+        prefix: str = "",
+    ) -> Result:
+        """Another leg; the result has the history of all."""
+        before = self.history[-1] if self.history else None
+        stopping = self.settings.stopping
+        if before is not None:
+            stopping = replace(stopping, max_epochs=max(1, stopping.max_epochs - before.epoch))
+            if stopping.max_time is not None:
+                left = max(1e-3, stopping.max_time - before.time)
+                stopping = replace(stopping, max_time=left)
+        if most_epochs is not None:
+            stopping = replace(stopping, max_epochs=min(stopping.max_epochs, most_epochs))
+
+        def observe(report: Report) -> object:
+            record = report.record
+            if before is not None:
+                record = record._replace(
+                    time=before.time + record.time,
+                    epoch=before.epoch + record.epoch,
+                    entries=before.entries + record.entries,
+                )
+            record = record._replace(phase=prefix + record.phase)
+            self.history.append(record)
+            return self.observe(replace(report, record=record))
+
+        settings = replace(self.settings, stopping=stopping, given_start=given_start)
+        result = solver.run(problem, settings, start, rng, observe)
+        return replace(result, history=self.history)
