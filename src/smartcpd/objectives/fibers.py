@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from smartcpd.kernels.compiling import Block
+from smartcpd.kernels.curvature import compiled_curvature_pass
 from smartcpd.kernels.passes import compiled_fiber_pass
 from smartcpd.losses import Loss
 from smartcpd.stack import offsets
@@ -46,13 +47,41 @@ class FiberPass:
     def _sum(
         self, A: np.ndarray, fibers: np.ndarray | None, want_gradient: bool
     ) -> tuple[float, np.ndarray]:
-        n_groups = max(1, min(N_GROUPS, NUMBERS_OF_GROUPS // A.size))
+        n_groups = _n_groups(A)
         dtype = A.dtype.name if A.dtype == np.float32 else "float64"
         A = np.ascontiguousarray(A, dtype=dtype)
         values = np.zeros(n_groups)
         sums = np.zeros((n_groups if want_gradient else 1, *A.shape))
+        for part in self._groups(fibers, n_groups):
+            self._run(A, dtype, part, want_gradient, values, sums)
+        return float(values.sum()), _added(sums)
+
+    def curvature_product(
+        self, A: np.ndarray, V: np.ndarray, fibers: np.ndarray | None = None
+    ) -> np.ndarray:
+        """The sum's Gauss-Newton matrix at A times the direction V, stacked like A."""
+        A, V = (np.ascontiguousarray(B, dtype=np.float64) for B in (A, V))
+        n_groups = _n_groups(A)
+        sums = np.zeros((n_groups, *A.shape))
+        for part in self._groups(fibers, n_groups):
+            compiled_curvature_pass(self._worth_threads(part))(
+                self.lines("float64"),
+                self.handle,
+                offsets(self.shape),
+                self.mode,
+                np.ascontiguousarray(part, dtype=np.int64),
+                self._batch,
+                self.loss.curvature_block("float64"),
+                self.loss.params,
+                A,
+                V,
+                sums,
+            )
+        return _added(sums)
+
+    def _groups(self, fibers: np.ndarray | None, n_groups: int) -> Iterator[np.ndarray]:
+        """Fibers as (groups, fibers of a group, order): whole groups, then what is left over."""
         for chunk in self._chunks(fibers):
-            # Whole groups first, then what is left over.
             size = len(chunk) // n_groups
             whole = n_groups * size
             for part in (
@@ -60,11 +89,7 @@ class FiberPass:
                 chunk[whole:][None],
             ):
                 if part.shape[1]:
-                    self._run(A, dtype, part, want_gradient, values, sums)
-        gradient = sums[0]
-        for group_sum in sums[1:]:
-            gradient += group_sum
-        return float(values.sum()), gradient
+                    yield part
 
     def _chunks(self, fibers: np.ndarray | None) -> Iterator[np.ndarray]:
         """Fibers in the order of their indices, some at a time."""
@@ -88,16 +113,13 @@ class FiberPass:
         values: np.ndarray,
         sums: np.ndarray,
     ) -> None:
-        n_rows = self.shape[self.mode]
-        n_cells = fibers.shape[0] * fibers.shape[1] * n_rows
-        parallel = self.n_threads > 1 and n_cells >= CELLS_WORTH_THREADS
-        compiled_fiber_pass(dtype, parallel)(
+        compiled_fiber_pass(dtype, self._worth_threads(fibers))(
             self.lines(dtype),
             self.handle,
             offsets(self.shape),
             self.mode,
             np.ascontiguousarray(fibers, dtype=np.int64),
-            max(1, min(512, CELLS_AT_ONCE // n_rows)),
+            self._batch,
             self.loss.value_block(dtype),
             self.loss.derivative_block(dtype),
             self.loss.params,
@@ -106,3 +128,24 @@ class FiberPass:
             values,
             sums,
         )
+
+    @property
+    def _batch(self) -> int:
+        """Fibers that are read at a time."""
+        return max(1, min(512, CELLS_AT_ONCE // self.shape[self.mode]))
+
+    def _worth_threads(self, fibers: np.ndarray) -> bool:
+        n_cells = fibers.shape[0] * fibers.shape[1] * self.shape[self.mode]
+        return self.n_threads > 1 and n_cells >= CELLS_WORTH_THREADS
+
+
+def _n_groups(A: np.ndarray) -> int:
+    return max(1, min(N_GROUPS, NUMBERS_OF_GROUPS // A.size))
+
+
+def _added(sums: np.ndarray) -> np.ndarray:
+    """The sums of all groups, added up in order."""
+    total: np.ndarray = sums[0]
+    for group_sum in sums[1:]:
+        total += group_sum
+    return total
