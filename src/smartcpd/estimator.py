@@ -43,8 +43,9 @@ class SmartCPD(BaseEstimator):
         (poisson, bernoulli-odds); "online" fits sparse counts or events from scratch by online EM,
         a merge and "mm"; "lbfgs" is L-BFGS-B on full gradients (free, nonnegative, box); "md" block
         mirror descent on full gradients, for any loss and constraint; "als" alternating least
-        squares (gaussian; free, nonnegative, box). "auto" takes "online" (or "mm" from a start of
-        yours) where it can and "smd" elsewhere.
+        squares (gaussian; free, nonnegative, box); "ggn" generalised Gauss-Newton, few but costly
+        steps to an exact optimum (dense data; free, nonnegative, box). "auto" takes "online" (or
+        "mm" from a start of yours) where it can and "smd" elsewhere.
     sampler : str or Sampler
         What a stochastic iteration reads: "uniform" fibers, the paper's; for sparse data also
         "nonzeros" (or "nonzeros(batch)") one by one, and all nonzeros of "nonempty" fibers, both
