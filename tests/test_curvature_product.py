@@ -5,8 +5,9 @@ import pytest
 from full_batch import example
 from pieces import LOSSES
 
-from smartcpd import datasets, losses, threads
+from smartcpd import SparseTensor, datasets, losses, threads
 from smartcpd.objectives.dense import DenseObjective
+from smartcpd.objectives.sparse import SparseObjective
 from smartcpd.stack import offsets, stack
 from smartcpd.storage import as_storage
 
@@ -106,3 +107,42 @@ def test_threads_and_memory_layout():
     np.testing.assert_array_equal(*results)
     other = DenseObjective(as_storage(np.asfortranarray(X)), loss).curvature_product(A, V)
     np.testing.assert_allclose(other, results[0], rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["poisson", "gaussian", "beta(2)"])
+@pytest.mark.parametrize("order", [2, 3, 4])
+def test_sparse_equals_dense(name, order):
+    objective, X, factors = objective_of(name, order)
+    X = np.where(X > 1.5, X, 0.0)
+    A = stack(factors)
+    V = np.random.default_rng(1).standard_normal(A.shape)
+    sparse = SparseTensor(np.argwhere(X), X[X != 0], X.shape)
+    found = SparseObjective(sparse, objective.loss).curvature_product(A, V)
+    expected = DenseObjective(as_storage(X), objective.loss).curvature_product(A, V)
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", ["poisson", "huber(0.5)"])
+def test_unobserved_cells_do_not_count(name):
+    objective, X, factors = objective_of(name, 3)
+    chosen = X > 0.8
+    sparse = SparseTensor(np.argwhere(chosen), X[chosen], X.shape, absent="unobserved")
+    A, J = stack(factors), jacobian(factors)
+    V = np.random.default_rng(1).standard_normal(A.shape)
+    w = np.maximum(second_derivatives(objective.loss, X, full(factors)), 0.0) * chosen.ravel()
+    expected = (J.T @ (w * (J @ V.ravel()))).reshape(A.shape) / chosen.sum()
+    found = SparseObjective(sparse, objective.loss).curvature_product(A, V)
+    np.testing.assert_allclose(found, expected, rtol=2e-4, atol=2e-4 * np.abs(expected).max())
+
+
+def test_threads_do_not_change_a_bit_of_sparse_products():
+    X, factors = datasets.count((70, 60, 50), 3, random_state=0)
+    sparse = SparseTensor(np.argwhere(X), X[X > 0], X.shape)
+    A = stack(factors)
+    V = np.random.default_rng(0).standard_normal(A.shape)
+    results = []
+    for n in (1, 2):
+        with threads.limited_to(n):
+            objective = SparseObjective(sparse, losses.get("poisson"), n)
+            results.append(objective.curvature_product(A, V))
+    np.testing.assert_array_equal(*results)
