@@ -13,6 +13,7 @@ from smartcpd.losses import Data, Domain
 from smartcpd.solvers.bounded_quadratic import BoundedQuadratic
 
 COUNTS, TRUTH = datasets.count((12, 10, 8), 2, a_max=1.5, random_state=0)
+SPARSE = SparseTensor(np.argwhere(COUNTS), COUNTS[COUNTS > 0], COUNTS.shape)
 SIGNED, SIGNED_TRUTH = datasets.gaussian((12, 10, 8), 2, nonnegative=False, random_state=0)
 
 
@@ -48,7 +49,7 @@ class TestOptima:
         X, start = near_truth(losses.get(name))
         rank = start[0].shape[1]
         newton, other = (
-            fit(X, rank, name, solver=solver, init=start, tol=0.0, max_epochs=2000)
+            fit(X, rank, name, solver=solver, init=start, tol=0, max_epochs=2000, random_state=0)
             for solver in ("ggn", "lbfgs")
         )
         assert newton.status.converged
@@ -62,7 +63,7 @@ class TestOptima:
             lambda x, m: (m - x) / np.sqrt(1.0 + (x - m) ** 2),
         )
         newton, other = (
-            fit(SIGNED, 2, pseudo_huber, solver=solver, init=SIGNED_TRUTH, tol=0.0)
+            fit(SIGNED, 2, pseudo_huber, solver=solver, init=SIGNED_TRUTH, tol=0, random_state=0)
             for solver in ("ggn", "lbfgs")
         )
         assert newton.loss == pytest.approx(other.loss, rel=1e-9)
@@ -71,7 +72,7 @@ class TestOptima:
         X = np.einsum("ir,jr,kr->ijk", *SIGNED_TRUTH)
         rng = np.random.default_rng(0)
         start = [A + 0.05 * rng.standard_normal(A.shape) for A in SIGNED_TRUTH]
-        found = fit(X, 2, solver="ggn", init=start, tol=0.0, max_epochs=12)
+        found = fit(X, 2, solver="ggn", init=start, tol=0.0, max_epochs=12, random_state=0)
         assert found.loss < 1e-20 * found.history[0].loss
 
     @pytest.mark.parametrize("constraint", ["nonnegative", "box(0.1, 0.7)"])
@@ -84,6 +85,7 @@ class TestOptima:
                 solver=solver,
                 init=[np.clip(A, 0.2, 0.6) for A in SIGNED_TRUTH],
                 tol=0.0,
+                random_state=0,
             )
             for solver in ("ggn", "lbfgs")
         )
@@ -97,7 +99,7 @@ class TestDescent:
     @pytest.mark.parametrize("name", LOSSES)
     def test_every_loss_far_from_a_solution(self, name):
         X, factors = example(losses.get(name))
-        found = fit(X, 3, name, solver="ggn", init=factors, tol=0.0, max_epochs=15)
+        found = fit(X, 3, name, solver="ggn", init=factors, tol=0, max_epochs=15, random_state=0)
         assert descends(found)
         assert found.loss == pytest.approx(found.history[-1].loss, rel=1e-12)
 
@@ -156,16 +158,45 @@ class TestRuns:
         assert found.history[-1].epoch == 2
 
 
+class TestStorage:
+    @pytest.mark.parametrize("name", ["poisson", "gaussian", "beta(1)", "beta(2)"])
+    def test_sparse_equals_dense(self, name):
+        one, two = (
+            fit(X, 2, name, solver="ggn", init=TRUTH, tol=0.0, max_epochs=6, random_state=0)
+            for X in (COUNTS, SPARSE)
+        )
+        np.testing.assert_allclose(one.history["loss"], two.history["loss"], rtol=1e-7)
+
+    @pytest.mark.parametrize("name", ["poisson", "huber(2)", "gamma"])
+    def test_unobserved_cells(self, name):
+        newton, other = (
+            fit(
+                SPARSE,
+                2,
+                name,
+                solver=solver,
+                init=TRUTH,
+                absent="unobserved",
+                tol=0.0,
+                random_state=0,
+            )
+            for solver in ("ggn", "lbfgs")
+        )
+        assert newton.status.converged
+        assert newton.loss == pytest.approx(other.loss, rel=1e-7)
+        assert len(newton.history) < 0.6 * len(other.history)
+
+
 class TestRefusals:
     @pytest.mark.parametrize("constraint", ["simplex", "sparsity(0.1)", "monotone"])
     def test_constraints(self, constraint):
         with pytest.raises(IncompatibleError, match=r"'ggn' knows bounds.*for mode 1"):
             fit(COUNTS, 2, "gaussian", solver="ggn", constraint={1: constraint})
 
-    def test_sparse_data(self):
-        X = SparseTensor(np.argwhere(COUNTS), COUNTS[COUNTS > 0], COUNTS.shape)
-        with pytest.raises(IncompatibleError, match="Use solver='lbfgs'"):
-            fit(X, 2, "poisson", solver="ggn")
+    def test_zeros_without_a_closed_form(self):
+        X = SparseTensor(SPARSE.indices, np.ones(SPARSE.nnz), COUNTS.shape)
+        with pytest.raises(IncompatibleError, match="curvature of all zeros"):
+            fit(X, 2, "bernoulli-odds", solver="ggn")
 
 
 class TestBoundedQuadratic:

@@ -44,8 +44,9 @@ class SmartCPD(BaseEstimator):
         a merge and "mm"; "lbfgs" is L-BFGS-B on full gradients (free, nonnegative, box); "md" block
         mirror descent on full gradients, for any loss and constraint; "als" alternating least
         squares (gaussian; free, nonnegative, box); "ggn" generalised Gauss-Newton, few but costly
-        steps to an exact optimum (dense data; free, nonnegative, box). "auto" takes "online" (or
-        "mm" from a start of yours) where it can and "smd" elsewhere.
+        steps to an exact optimum (free, nonnegative, box; with the zeros of sparse data poisson and
+        gaussian only). "auto" takes "online" (or "mm" from a start of yours) where it can and "smd"
+        elsewhere.
     sampler : str or Sampler
         What a stochastic iteration reads: "uniform" fibers, the paper's; for sparse data also
         "nonzeros" (or "nonzeros(batch)") one by one, and all nonzeros of "nonempty" fibers, both

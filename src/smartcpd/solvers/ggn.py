@@ -1,4 +1,4 @@
-"""Generalised Gauss-Newton: the second-order method for dense data and losses with a curvature.
+"""Generalised Gauss-Newton: the second-order method for losses with a curvature.
 
 Each step minimises a quadratic model of the objective within the bounds. Its matrix is J' W J, with
 J the derivative of the model by the factors and W the curvature of the cells' losses: what is left
@@ -21,8 +21,9 @@ from smartcpd.curvature import Marginals
 from smartcpd.errors import IncompatibleError
 from smartcpd.history import Status
 from smartcpd.kkt import relative_kkt_residual
-from smartcpd.objectives import Estimate
+from smartcpd.objectives import Estimate, objective_of
 from smartcpd.objectives.dense import DenseObjective
+from smartcpd.objectives.sparse import SparseObjective
 from smartcpd.problem import Problem
 from smartcpd.solvers.base import Observer, Result, Settings, Solver
 from smartcpd.solvers.bounded_quadratic import BoundedQuadratic
@@ -34,7 +35,7 @@ from smartcpd.solvers.quasi_newton import Point
 from smartcpd.solvers.tracker import Tracker
 from smartcpd.stack import stack
 from smartcpd.stopping import ROUNDING
-from smartcpd.storage import Dense
+from smartcpd.storage import SparseTensor
 
 FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-3, 1e-9, 1e9
 """Relative to the diagonal of the matrix."""
@@ -57,10 +58,13 @@ SMALL_RESIDUAL = 1e-4
 
 def check(problem: Problem) -> None:
     check_bounds(problem, "ggn")
-    if not isinstance(problem.storage, Dense):
+    storage = problem.storage
+    zeros = isinstance(storage, SparseTensor) and storage.absent == "zero"
+    if zeros and problem.loss.background is None:
         raise IncompatibleError(
-            "Solver 'ggn' reads every cell of dense data; got a sparse tensor. "
-            "Use solver='lbfgs', or solver='auto' where it counts events."
+            "Solver 'ggn' needs the curvature of all zeros of a sparse tensor in closed form, "
+            f"which loss '{problem.loss}' does not have. Use solver='lbfgs', or give the tensor as "
+            "a dense array."
         )
 
 
@@ -68,7 +72,7 @@ def check(problem: Problem) -> None:
 class Descent:
     """The state of a run: where it is, and how far it trusts its quadratic model."""
 
-    objective: DenseObjective
+    objective: DenseObjective | SparseObjective
     tracker: Tracker
     low: np.ndarray
     high: np.ndarray
@@ -127,8 +131,8 @@ class Descent:
         if not bend > 0:
             return None
         C = D - float(np.vdot(D, Y)) / bend * np.where(D == 0, 0.0, S)
-        slopes = (float(np.vdot(point.gradient, B)) for B in (C, D))
-        return C if next(slopes) < KEPT_SLOPE * next(slopes) else None
+        slope, plain = (float(np.vdot(point.gradient, B)) for B in (C, D))
+        return C if slope < KEPT_SLOPE * plain else None
 
     def _tried(self, point: Point, step: np.ndarray, promised: float) -> Point | None:
         """Where a step leads, if that is low enough; the damping learns from it."""
@@ -211,8 +215,8 @@ def _run(
     if A.shape[1] > problem.rank:
         A = merged(A, problem)
     tracker = Tracker(problem, settings.for_full_passes(), observe)
-    assert isinstance(problem.storage, Dense)
-    objective = DenseObjective(problem.storage, problem.loss, settings.n_threads)
+    objective = objective_of(problem.storage, problem.loss, settings.n_threads)
+    assert isinstance(objective, DenseObjective | SparseObjective)
     low, high = bounds(problem)
     objective.gradient(A)
     objective.curvature_product(A, A)
