@@ -45,7 +45,8 @@ class SmartCPD(BaseEstimator):
         rest go on from one start by full passes: "mm" multiplicative updates of nonnegative factors
         (poisson and bernoulli-odds, with simplex factors too; gaussian for data >= 0; for dense
         data also gamma and beta(b)), "md" block mirror descent (any loss and constraint), "als"
-        alternating least squares (gaussian), "lbfgs" L-BFGS-B; or by sampled cells: "gcp-adam"
+        alternating least squares (gaussian), "lbfgs" L-BFGS-B, "ggn"
+        generalised Gauss-Newton; or by sampled cells: "gcp-adam"
         (Kolda and Hong). "auto" chooses, as the guide explains.
     sampler : str or Sampler
         What a stochastic iteration reads: "uniform" fibers, the paper's; for sparse data also

@@ -71,3 +71,19 @@ def quadratic_sum(
 def square_sum(A: np.ndarray, shape: tuple[int, ...]) -> float:
     """The sum of m² over all cells."""
     return quadratic_sum(A, shape, Quadratic(0.0, 0.0, 2.0), False)[0]
+
+
+def square_product(A: np.ndarray, V: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """J' J V over all cells, where J is the derivative of the model by the stacked factors A."""
+    factors, directions = (np.split(B, offsets(shape)[1:-1]) for B in (A, V))
+    grams = np.array([F.T @ F for F in factors])
+    mixed = np.array([D.T @ F for D, F in zip(directions, factors, strict=True)])
+    parts = []
+    for n, (F, D) in enumerate(zip(factors, directions, strict=True)):
+        rest = [k for k in range(len(shape)) if k != n]
+        product = D @ grams[rest].prod(axis=0)
+        for k in rest:
+            others = [j for j in rest if j != k]
+            product += F @ (mixed[k] * grams[others].prod(axis=0))
+        parts.append(product)
+    return np.concatenate(parts)

@@ -75,8 +75,8 @@ def load_index(address, size):
     return np.int64(_long(address))
 
 
-def make_event_pass(order: int) -> Any:
-    """The pass below for tensors of one order: the loops over modes are unrolled."""
+def make_model_values(order: int) -> Any:
+    """The model at some events, for tensors of one order: the loop over modes is unrolled."""
 
     @numba.njit(error_model="numpy", fastmath=FASTMATH)
     def model_values(A, rows, m):
@@ -89,6 +89,12 @@ def make_event_pass(order: int) -> Any:
                 terms = terms + w
             m[b] = total(terms)
 
+    return model_values
+
+
+def make_add_gradient(order: int) -> Any:
+    """What derivatives d at some events add to the gradient G."""
+
     @numba.njit(error_model="numpy", fastmath=FASTMATH)
     def add_gradient(A, rows, d, G):
         for b in range(d.size):
@@ -99,6 +105,13 @@ def make_event_pass(order: int) -> Any:
                         if k != n:
                             w = w * load(A, rows[b, k], r)
                     store(G, rows[b, n], r, load(G, rows[b, n], r) + w)
+
+    return add_gradient
+
+
+def make_event_pass(order: int) -> Any:
+    """The pass below for tensors of one order."""
+    model_values, add_gradient = make_model_values(order), make_add_gradient(order)
 
     def event_pass(
         unpack,

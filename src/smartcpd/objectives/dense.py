@@ -47,6 +47,13 @@ class DenseObjective:
         n = self.storage.n_cells
         return total / n, gradient / n, convex / n
 
+    def curvature_product(self, A: np.ndarray, V: np.ndarray) -> np.ndarray:
+        """J' W J V: the Gauss-Newton approximation of the Hessian at A, times the direction V.
+
+        J is the derivative of the model by the factors, W the curvature of the cells' losses.
+        """
+        return self._pass().curvature_product(A, V, self.fibers) / self.n_cells
+
     @property
     def n_cells(self) -> int:
         """Cells that a pass reads."""

@@ -6,8 +6,10 @@ import numpy as np
 
 from smartcpd.backgrounds.base import Sum
 from smartcpd.kernels.compiling import Block
+from smartcpd.kernels.event_curvature import compiled_event_curvature_pass
 from smartcpd.kernels.events import CHUNK, compiled_event_pass
 from smartcpd.kernels.lanes import padded
+from smartcpd.losses import Loss
 from smartcpd.stack import offsets
 from smartcpd.storage.events import Events
 
@@ -50,6 +52,32 @@ def event_sum(
     for part in G[1:]:
         G[0] += part
     return Sum(float(values.sum()), G[0, :, : A.shape[1]] if want_gradient else A)
+
+
+def event_curvature_product(
+    events: Events, loss: Loss, behind: float, A: np.ndarray, V: np.ndarray, n_threads: int
+) -> np.ndarray:
+    """J' W J V over all events, W their curvature less ``behind``, that of the background."""
+    bounds = _bounds(len(events), A.shape[0])
+    n_groups = bounds.size - 1
+    wide = padded(A)
+    G = np.zeros((n_groups, *wide.shape))
+    parallel = n_threads > 1 and len(events) >= EVENTS_WORTH_THREADS and n_groups > 1
+    compiled_event_curvature_pass(len(events.shape), parallel)(
+        events.unpack_block("float64"),
+        events.handle(),
+        offsets(events.shape),
+        bounds,
+        loss.curvature_block("float64"),
+        loss.params,
+        behind,
+        wide,
+        padded(V),
+        G,
+    )
+    for part in G[1:]:
+        G[0] += part
+    return np.ascontiguousarray(G[0, :, : A.shape[1]])
 
 
 def _bounds(count: int, n_rows: int) -> np.ndarray:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from smartcpd.kernels.compiling import Block
+from smartcpd.kernels.curvature import compiled_curvature_pass
 from smartcpd.kernels.passes import compiled_fiber_pass
 from smartcpd.kernels.split_pass import compiled_split_pass
 from smartcpd.losses import Loss
@@ -66,6 +67,24 @@ class FiberPass:
                 C,
             )
         return float(values.sum()), _in_order(G), _in_order(C)
+
+    def curvature_product(
+        self, A: np.ndarray, V: np.ndarray, fibers: np.ndarray | None = None
+    ) -> np.ndarray:
+        """The sum's Gauss-Newton matrix at A times the direction V, stacked like A."""
+        n_groups, dtype, A = _prepared(A.astype(np.float64))
+        V = np.ascontiguousarray(V, dtype=np.float64)
+        sums = np.zeros((n_groups, *A.shape))
+        for part in self._groups(fibers, n_groups):
+            compiled_curvature_pass(self._parallel(part))(
+                *self._reading(dtype, part),
+                self.loss.curvature_block(dtype),
+                self.loss.params,
+                A,
+                V,
+                sums,
+            )
+        return _in_order(sums)
 
     def _sum(
         self, A: np.ndarray, fibers: np.ndarray | None, want_gradient: bool

@@ -10,10 +10,11 @@ import numpy as np
 
 from smartcpd import backgrounds
 from smartcpd.backgrounds import Background, Sum
+from smartcpd.backgrounds.quadratic import square_product
 from smartcpd.kernels.events import compiled_event_pass
 from smartcpd.losses import Loss
 from smartcpd.objectives.base import ALL_CELLS, Estimate
-from smartcpd.objectives.events import event_sum
+from smartcpd.objectives.events import event_curvature_product, event_sum
 from smartcpd.storage import SparseTensor
 
 
@@ -40,6 +41,21 @@ class SparseObjective:
         behind, events = self.behind(A, True), self.events(A, True)
         n = self.storage.n_observed
         return (events.total + behind.total) / n, (events.gradient + behind.gradient) / n
+
+    def curvature_product(self, A: np.ndarray, V: np.ndarray) -> np.ndarray:
+        """J' W J V: the Gauss-Newton approximation of the Hessian at A, times the direction V.
+
+        For losses that are a quadratic of the model at zeros, or without zeros.
+        """
+        storage = self.storage
+        behind = 0.0
+        if storage.absent == "zero":
+            assert self.loss.background is not None
+            behind = self.loss.background[2]
+        product = event_curvature_product(storage.events, self.loss, behind, A, V, self.n_threads)
+        if behind:
+            product += behind * square_product(A, V, storage.shape)
+        return product / storage.n_observed
 
     def compile(self) -> None:
         """Compile all that passes need, on a tensor of one cell, before a clock starts."""

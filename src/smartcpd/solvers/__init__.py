@@ -6,6 +6,7 @@ from smartcpd.solvers.auto import auto, choice
 from smartcpd.solvers.base import Observer, Report, Result, Settings, Solver
 from smartcpd.solvers.core import core
 from smartcpd.solvers.gcp_adam import gcp_adam
+from smartcpd.solvers.ggn import ggn
 from smartcpd.solvers.large import large
 from smartcpd.solvers.lbfgs import lbfgs
 from smartcpd.solvers.md import md
@@ -15,7 +16,7 @@ from smartcpd.solvers.relaxed import relaxed
 from smartcpd.solvers.relay import Relay
 from smartcpd.solvers.smd import smd
 
-_ALL = (auto, core, large, relaxed, online, smd, mm, md, als, lbfgs, gcp_adam)
+_ALL = (auto, core, large, relaxed, online, smd, mm, md, als, lbfgs, ggn, gcp_adam)
 SOLVERS: dict[str, Solver] = {solver.name: solver for solver in _ALL}
 
 __all__ = [

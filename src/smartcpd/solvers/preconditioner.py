@@ -7,7 +7,7 @@ this is a number for the row times the Hadamard product of weighted Gram matrice
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,8 +24,9 @@ TRACE_DAMPING = 1e-3
 class Preconditioner:
     """Block-diagonal in rows."""
 
+    blocks: list[np.ndarray]
+    """The guessed Hessian of a row of weight 1: a (rank x rank) matrix for each mode."""
     inverses: list[np.ndarray]
-    """A (rank x rank) matrix for each mode."""
     rows: np.ndarray
     shape: tuple[int, ...]
 
@@ -35,15 +36,19 @@ class Preconditioner:
         factors = parts(A, shape)
         rows = parts(weights.rows[:, None], shape)
         grams = [F.T @ (u * F) for F, u in zip(factors, rows, strict=True)]
-        inverses = []
+        blocks = []
         for mode in range(len(shape)):
             others = [G for k, G in enumerate(grams) if k != mode]
-            H = weights.mean / n_cells * np.prod(others, axis=0)
-            diagonal = np.diag(H)
-            H = H + np.diag(DAMPING * diagonal + TRACE_DAMPING * diagonal.mean() + 1e-300)
-            inverse = np.linalg.inv(H)
-            inverses.append(0.5 * (inverse + inverse.T))
-        return cls(inverses, weights.rows[:, None], shape)
+            blocks.append(weights.mean / n_cells * np.prod(others, axis=0))
+        return cls(blocks, [_inverse(H, 0.0) for H in blocks], weights.rows[:, None], shape)
+
+    def damped(self, mu: float) -> Preconditioner:
+        """The same for the Hessian plus mu times the diagonal matrix of `scale`."""
+        return replace(self, inverses=[_inverse(H, mu) for H in self.blocks])
+
+    def scale(self) -> np.ndarray:
+        """How strongly single entries curve the objective, stacked like the factors."""
+        return np.repeat([_entries(H) for H in self.blocks], self.shape, axis=0) * self.rows
 
     def apply(self, G: np.ndarray) -> np.ndarray:
         blocks = parts(G / self.rows, self.shape)
@@ -52,3 +57,16 @@ class Preconditioner:
     def diagonal(self) -> np.ndarray:
         """Of the whole matrix, stacked like the factors."""
         return np.repeat([np.diag(V) for V in self.inverses], self.shape, axis=0) / self.rows
+
+
+def _entries(H: np.ndarray) -> np.ndarray:
+    """The diagonal, with something for components that vanished."""
+    diagonal = np.diag(H)
+    return diagonal + TRACE_DAMPING * diagonal.mean() + 1e-300
+
+
+def _inverse(H: np.ndarray, mu: float) -> np.ndarray:
+    diagonal = np.diag(H)
+    damping = DAMPING * diagonal + TRACE_DAMPING * diagonal.mean() + 1e-300
+    inverse = np.linalg.inv(H + np.diag(damping + mu * _entries(H)))
+    return 0.5 * (inverse + inverse.T)
