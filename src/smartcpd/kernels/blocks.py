@@ -20,6 +20,7 @@ from smartcpd.kernels.compiling import Block, compile_kernel, inline
 
 Scalar = Callable[..., Any]
 
+SUMMED_AT_ONCE = 256
 TINY = 1e-30
 """Keeps g / Gamma defined where a Jensen step has Gamma = 0; mirror maps guard what follows."""
 
@@ -108,13 +109,24 @@ def entrywise_block(scalar: Scalar, name: str, dtype: str, on_disk: bool = True)
 
 
 def total_block(scalar: Scalar, name: str, dtype: str, on_disk: bool = True) -> Block:
-    """``sum of scalar(x[i], m[i], p)``, added up in float64."""
+    """``sum of scalar(x[i], m[i], p)``, added up in float64.
+
+    A few at a time are first added in their own precision: widening each one costs as much as a
+    logarithm.
+    """
     kinds = precision(dtype)
     f = inline(scalar, kinds.dtype)
+    zero = kinds.dtype(0)
 
     def block(x, m, p):
         total = 0.0
-        for i in range(x.size):
+        whole = x.size // SUMMED_AT_ONCE * SUMMED_AT_ONCE
+        for start in range(0, whole, SUMMED_AT_ONCE):
+            part = zero
+            for i in range(SUMMED_AT_ONCE):
+                part += f(x[start + i], m[start + i], p)
+            total += part
+        for i in range(whole, x.size):
             total += f(x[i], m[i], p)
         return total
 

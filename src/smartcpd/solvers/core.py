@@ -16,7 +16,7 @@ from smartcpd.problem import Problem
 from smartcpd.solvers.base import Observer, Result, Settings, Solver
 from smartcpd.solvers.bounds import check_bounds
 from smartcpd.solvers.dense_starts import DenseStarts
-from smartcpd.solvers.descent import MOST_STEPS, Candidate, Descents
+from smartcpd.solvers.descent import FINISHED, MOST_STEPS, Candidate, Descents
 from smartcpd.solvers.merging import merged_by_weight
 from smartcpd.solvers.tracker import Tracker
 from smartcpd.stack import parts, stack
@@ -74,7 +74,7 @@ class CoreFit:
     def _search(self) -> Status:
         A = self.starts.agreed()
         if A is not None:
-            found = self.descents.run(A, "finish", most=AGREED_STEPS)
+            found = self.descents.run(A, "finish", FINISHED * self._care, AGREED_STEPS)
             if found.settled and not self.crowded and self.n_init == 1:
                 return _settled(found.loss, "Two independent starts agreed on it.")
             self.runs.append(found)
@@ -102,7 +102,7 @@ class CoreFit:
         return self.descents.run(self._reduced(wide.A), phase, COMPARED * self._care)
 
     def _finish(self, A: np.ndarray) -> Status:
-        found = self.descents.run(A, "finish")
+        found = self.descents.run(A, "finish", FINISHED * self._care)
         if not found.settled:
             return Status(
                 False,

@@ -16,7 +16,7 @@ from smartcpd.solvers.bounds import bounds
 from smartcpd.solvers.quasi_newton import Function, QuasiNewton, Region
 from smartcpd.solvers.tracker import Tracker
 
-FINISHED = 1e-5
+FINISHED = 5e-5
 """What the last steps of a finish may still gain, relative to the resolution of the loss."""
 SWITCH = 1e-4
 """The same for a single step, where float64 takes over."""
