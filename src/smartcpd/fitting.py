@@ -19,7 +19,7 @@ from smartcpd.solvers import Report, Settings
 from smartcpd.start import make_start
 from smartcpd.stopping import Stopping
 
-MAX_EPOCHS = 2000
+MAX_EPOCHS = 5000
 TOL = 0.02
 
 

@@ -8,6 +8,8 @@ lowest loss has been found twice.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from smartcpd.errors import IncompatibleError
@@ -26,7 +28,7 @@ from smartcpd.storage import Dense
 AGREED_STEPS = 60
 """A start that was found twice is trusted if its finish takes no more than this."""
 WIDE_STEPS, CROWDED_WIDE_STEPS = 20, 60
-RUNS, CROWDED_RUNS = (2, 5), (5, 9)
+RUNS, CROWDED_RUNS = (2, 5), (6, 14)
 """At least and at most; the second where there are more components than a mode has rows."""
 COMPARED, SAME_LOSS = 2e-4, 2e-3
 """Changes of the loss, relative to its resolution: of a run that is to be compared with others, and
@@ -77,7 +79,7 @@ class CoreFit:
             found = self.descents.run(A, "finish", FINISHED * self._care, AGREED_STEPS)
             if found.settled and not self.crowded and self.n_init == 1:
                 return _settled(found.loss, "Two independent starts agreed on it.")
-            self.runs.append(found)
+            self.runs.append(self.descents.run(found.A, "run 1", COMPARED * self._care))
         fewest, most = (max(n, self.n_init) for n in (CROWDED_RUNS if self.crowded else RUNS))
         for number in range(len(self.runs) + 1, most + 1):
             self._run(number)
@@ -99,7 +101,8 @@ class CoreFit:
         """From a wide start to a candidate of the right rank."""
         steps = CROWDED_WIDE_STEPS if self.crowded else WIDE_STEPS
         wide = self.descents.run(A, f"{phase}, {A.shape[1]} components", 0.0, steps)
-        return self.descents.run(self._reduced(wide.A), phase, COMPARED * self._care)
+        best = min((c.loss for c in self.runs + self.bred), default=math.inf)
+        return self.descents.run(self._reduced(wide.A), phase, COMPARED * self._care, rival=best)
 
     def _finish(self, A: np.ndarray) -> Status:
         found = self.descents.run(A, "finish", FINISHED * self._care)

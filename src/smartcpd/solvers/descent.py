@@ -22,6 +22,10 @@ SWITCH = 1e-4
 """The same for a single step, where float64 takes over."""
 SETTLED_STEPS = 5
 MOST_STEPS = 500
+MILESTONE = 20
+PATIENCE = 10
+"""A run that would take more than so many times the steps between two milestones to come as low as
+its rival, at its present pace, has lost."""
 NOISE = {"float32": 3e-8, "float64": 1e-14}
 """The relative rounding error of a loss."""
 DEFAULT_TOL = 0.02
@@ -69,15 +73,22 @@ class Descents:
         return share * self.sample.resolution(A)
 
     def run(
-        self, A: np.ndarray, phase: str, tau: float = FINISHED, most: int = MOST_STEPS
+        self,
+        A: np.ndarray,
+        phase: str,
+        tau: float = FINISHED,
+        most: int = MOST_STEPS,
+        rival: float = math.inf,
     ) -> Candidate:
-        """Steps until a few in a row gain less than ``tau`` of the resolution, or ``most``."""
+        """Steps until a few in a row gain less than ``tau`` of the resolution, or ``most``; or
+        until it seems that a loss as low as the ``rival``'s is out of reach.
+        """
         tau *= self._care
         precision = "float32"
         newton = QuasiNewton(self._function(precision), self.region, A, self.rng, NOISE[precision])
         self._note(newton, phase)
         gains = [math.inf] * SETTLED_STEPS
-        resolution = 0.0
+        resolution, milestone = 0.0, math.inf
         for iteration in range(most):
             promised, gained = newton.step()
             self.tracker.epoch += 1
@@ -95,6 +106,11 @@ class Descents:
                     newton.switch(self._function(precision), newton.point.A, NOISE[precision])
             elif stuck or sum(gains) <= max(tau * resolution, noise):
                 return Candidate(newton.point.A, newton.point.value, True)
+            if iteration % MILESTONE == 0:
+                value = newton.point.value
+                if value - rival > PATIENCE * (milestone - value):
+                    break
+                milestone = value
         return Candidate(newton.point.A, newton.point.value, False)
 
     def count_pass(self) -> None:

@@ -14,9 +14,9 @@ import numpy as np
 from smartcpd.curvature import Marginals
 from smartcpd.stack import parts
 
-DAMPING = 1e-4
+DAMPING = 1e-5
 """Relative to the diagonal ..."""
-TRACE_DAMPING = 1e-3
+TRACE_DAMPING = 1e-4
 """... and to its mean, or a component that vanished would take infinite steps."""
 
 

@@ -16,7 +16,7 @@ from smartcpd.curvature import Marginals
 from smartcpd.losses import Loss
 from smartcpd.solvers.preconditioner import Preconditioner
 
-MEMORY = 10
+MEMORY = 20
 REFRESH = (0, 5, 20, 50, 100, 200)
 """Iterations at which the Hessian is guessed anew, from then on every 200."""
 ARMIJO = 1e-4
