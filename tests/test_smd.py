@@ -150,7 +150,7 @@ class TestInit:
             ([A[:, :1] for A in START], r"\(9, 1\).*needs .*\(9, 2\)"),
             (START[::-1], "shapes"),
             ([START[0], START[1], np.full((7, 2), np.nan)], "NaN or infinity .* mode 2"),
-            ("svd", "init must be 'random'"),
+            ("svd", "init must be one of 'random'"),
         ],
     )
     def test_wrong_shapes_and_values_are_refused(self, init, message):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from smartcpd import constraints, datasets, losses, metrics, mirrors, sampling, steps
 from smartcpd.files import read, write
-from smartcpd.fitting import decompose
+from smartcpd.fitting import decompose, explain
 from smartcpd.model import CPModel
 from smartcpd.storage import SparseTensor
 
@@ -29,6 +29,7 @@ __all__ = [
     "constraints",
     "datasets",
     "decompose",
+    "explain",
     "losses",
     "metrics",
     "mirrors",

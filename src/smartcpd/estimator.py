@@ -77,10 +77,11 @@ class SmartCPD(BaseEstimator):
         its statistical uncertainty; 0 never stops for this reason.
     kkt_tol : float
         Stop when the relative KKT residual falls below this; 0, the default, never computes it.
-    init : "random", CPModel or list of arrays
-        Where to start. The user's factors are copied.
+    init : "random", "als", "smd", CPModel or list of arrays
+        Where to start: at random, after some sweeps of clipped least squares, or after a short
+        stochastic run. The user's factors are copied.
     n_init : int
-        Number of starts; the model with the lowest loss is kept.
+        Number of starts that are compared by loss; those that fall behind are stopped early.
     n_jobs : int
         Starts that run at the same time, -1 for as many as there are cores. The result does not
         depend on it.
@@ -108,6 +109,8 @@ class SmartCPD(BaseEstimator):
         A row an epoch: time, epoch, entries sampled, loss, penalty, phase.
     status_ : Status
         Whether the fit converged and, in a sentence, why it stopped.
+    solver_ : str
+        The solver that was used; `smartcpd.explain` says why.
     n_features_in_ : int
         Size of mode 1, for scikit-learn's conventions.
 
@@ -126,6 +129,7 @@ class SmartCPD(BaseEstimator):
     loss_: float
     history_: History
     status_: Status
+    solver_: str
 
     def __init__(
         self,
@@ -194,6 +198,7 @@ class SmartCPD(BaseEstimator):
         self.loss_ = result.loss
         self.history_ = result.history
         self.status_ = result.status
+        self.solver_ = result.solver
         self.n_features_in_ = result.model.shape[1]
         return self
 

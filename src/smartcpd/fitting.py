@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from smartcpd import solvers, threads
+from smartcpd import solvers, threads, warm_starts
 from smartcpd.errors import InvalidParameterError
 from smartcpd.history import History, Status
 from smartcpd.model import CPModel
@@ -31,6 +31,8 @@ class Fit:
     loss: float
     history: History
     status: Status
+    solver: str
+    """The solver that "auto" chose, or the user."""
 
 
 def fit(
@@ -83,29 +85,44 @@ def fit(
         dtype=dtype,
         # Restarts that run side by side each keep to one thread.
         n_threads=n_threads if n_jobs == 1 else 1,
-        given_start=not isinstance(init, str),
+        given_start=not (isinstance(init, str) and init == "random"),
         n_init=int(n_init),
-        stochastic=any(c != "auto" for c in (mirror, step, sampler))
-        or n_fibers is not None
-        or inner_iterations != 1
-        or not averaging,
+        stochastic=asks_for_sampling(
+            {
+                "mirror": mirror,
+                "step": step,
+                "sampler": sampler,
+                "n_fibers": n_fibers,
+                "inner_iterations": inner_iterations,
+                "averaging": averaging,
+            }
+        ),
     )
+    repairs = None
     if chosen_solver.name == "auto":
         chosen_solver, _ = solvers.choice(problem, settings)
+        repairs, _ = solvers.choice(problem, replace(settings, given_start=True))
     n_runs = 1 if chosen_solver.compares_starts else n_init
+    if isinstance(init, str) and init in warm_starts.EPOCHS:
+        warm_starts.check(init, problem)
     with threads.limited_to(settings.n_threads):
         streams = _generator(random_state).spawn(n_runs)
         starts = [make_start(problem, init, overcomplete, rng) for rng in streams]
+        if isinstance(init, str) and init in warm_starts.EPOCHS:
+            starts = [
+                warm_starts.warmed(init, problem, settings, start, rng)
+                for start, rng in zip(starts, streams, strict=True)
+            ]
         with Progress(progress if n_jobs == 1 else False, settings.stopping) as show:
 
             def observe(report: Report) -> Any:
                 show(report)
                 return callback is not None and callback(report)
 
-            racers = Racers(problem, settings, chosen_solver, n_jobs, observe)
+            racers = Racers(problem, settings, chosen_solver, n_jobs, observe, repairs)
             chosen, loss = racers.best(starts, streams)
     model = CPModel(chosen.factors, np.ones(problem.rank), problem.loss)
-    return Fit(model, loss, chosen.history, chosen.status)
+    return Fit(model, loss, chosen.history, chosen.status, chosen_solver.name)
 
 
 def _generator(random_state: Any) -> np.random.Generator:
@@ -119,6 +136,53 @@ def _generator(random_state: Any) -> np.random.Generator:
             f"random_state must be a whole number >= 0, a Generator or None; "
             f"got {random_state!r} ({error})."
         ) from None
+
+
+def explain(X: Any, rank: int, loss: Any = "gaussian", **parameters: Any) -> str:
+    """What a fit with these parameters would do, without doing it.
+
+    Takes what `decompose` takes; returns the problem as it was understood, the solver and the
+    reason for it.
+
+    Examples
+    --------
+    >>> import smartcpd
+    >>> X, _ = smartcpd.datasets.count((30, 30, 30), rank=3, random_state=0)
+    >>> print(smartcpd.explain(X, 3, "poisson"))  # doctest: +ELLIPSIS
+    30x30x30, rank 3, loss poisson, constraint nonnegative, ...
+    solver core: X is dense and has at most 4194304 cells
+    """
+    names = ("mirror", "constraint", "step", "sampler", "absent")
+    problem = Problem.build(X, rank, loss, **{n: v for n, v in parameters.items() if n in names})
+    solver = solvers.get(parameters.get("solver", "auto"))
+    reason = "your choice"
+    solver.check(problem)
+    if solver.name == "auto":
+        solver, reason = solvers.choice(problem, _settings(problem, parameters))
+    return f"{problem}\nsolver {solver.name}: {reason}"
+
+
+def _settings(problem: Problem, parameters: dict[str, Any]) -> Settings:
+    """The settings of a fit, as far as the choice of a solver depends on them."""
+    init = parameters.get("init", "random")
+    return make_settings(
+        problem,
+        given_start=not (isinstance(init, str) and init == "random"),
+        stochastic=asks_for_sampling(parameters),
+    )
+
+
+def asks_for_sampling(parameters: dict[str, Any]) -> bool:
+    """Whether the user chose how stochastic steps are made."""
+    usual = {
+        "mirror": "auto",
+        "step": "auto",
+        "sampler": "auto",
+        "n_fibers": None,
+        "inner_iterations": 1,
+        "averaging": True,
+    }
+    return any(parameters.get(name, value) != value for name, value in usual.items())
 
 
 def decompose(X: Any, rank: int, loss: Any = "gaussian", **parameters: Any) -> CPModel:

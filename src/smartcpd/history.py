@@ -24,7 +24,7 @@ class Record(NamedTuple):
     penalty : float
         What penalties such as sparsity add to it.
     phase : str
-        The step rule in use.
+        The part of the fit that the row belongs to.
     error : float
         Standard error of the loss that comes from sampling the zeros of a large sparse tensor;
         0 where they are summed exactly.
@@ -58,6 +58,11 @@ class History(list[Record]):
     def objective(self) -> np.ndarray:
         """Loss plus penalties, row by row."""
         return np.array([record.objective for record in self])
+
+    @property
+    def phases(self) -> list[str]:
+        """The phases of the fit, in the order in which they began."""
+        return list(dict.fromkeys(record.phase for record in self))
 
 
 class Status(NamedTuple):

@@ -7,13 +7,14 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from smartcpd.objectives import objective_of
+from smartcpd.objectives import Objective, objective_of
 from smartcpd.problem import Problem
+from smartcpd.repair import flaws, repaired
 from smartcpd.solvers import Observer, Relay, Report, Result, Settings, Solver
 from smartcpd.stack import stack
 
@@ -21,6 +22,7 @@ HEATS = 20
 """Epochs after which starts are compared for the first time."""
 SURVIVORS = 3
 """One of so many runs on, at least two."""
+MOST_REPAIRS = 2
 
 
 @dataclass
@@ -32,6 +34,8 @@ class Racers:
     solver: Solver
     n_jobs: int
     observe: Observer
+    repairs: Solver | None = None
+    """What goes on from a model whose flawed components were replaced, if that is wanted."""
     stop: threading.Event = field(default_factory=threading.Event)
 
     def best(
@@ -50,7 +54,29 @@ class Racers:
                 legs = [(relays[k], results[k].factors, streams[k]) for k in order[:n_survivors]]
                 results = self._run(legs, True, None)
         result = min(results, key=self._objective)
+        if self.repairs is not None:
+            result = self._repaired(result, self.repairs, streams[0])
         return result, self._loss(result)
+
+    def _repaired(self, result: Result, solver: Solver, rng: np.random.Generator) -> Result:
+        """The result without dead and doubled components, if it is better for that."""
+        for _ in range(MOST_REPAIRS):
+            found = flaws(result.factors)
+            if not result.status.converged or not found.can_be_repaired:
+                break
+            start = repaired(result.factors, found, self._exact, rng)
+            relay = Relay(self.settings, self._observe, result.history)
+            again = relay.run(
+                solver, self.problem, start, rng, given_start=True, prefix="repaired: "
+            )
+            if self._objective(again) >= self._objective(result):
+                return result
+            result = again
+        remark = str(flaws(result.factors))
+        if remark:
+            reason = f"{result.status.reason} {remark}"
+            result = replace(result, status=result.status._replace(reason=reason))
+        return result
 
     def _run(
         self,
@@ -101,5 +127,8 @@ class Racers:
         return self._loss(result) + self.problem.penalty(result.factors)
 
     def _loss(self, result: Result) -> float:
-        objective = objective_of(self.problem.storage, self.problem.loss, self.settings.n_threads)
-        return objective.estimate(stack(result.factors)).loss
+        return self._exact.estimate(stack(result.factors)).loss
+
+    @property
+    def _exact(self) -> Objective:
+        return objective_of(self.problem.storage, self.problem.loss, self.settings.n_threads)

@@ -14,15 +14,18 @@ from smartcpd.model import CPModel
 from smartcpd.problem import Problem
 from smartcpd.storage import SparseTensor
 
+NAMES = ("random", "als", "smd")
+
 
 def make_start(
     problem: Problem, init: Any, overcomplete: float, rng: np.random.Generator
 ) -> list[np.ndarray]:
     """Factors inside their constraints: random ones, or a copy of the user's."""
     if isinstance(init, str):
-        if init != "random":
+        if init not in NAMES:
             raise InvalidParameterError(
-                f"init must be 'random', a CPModel or a list of factors; got {init!r}."
+                f"init must be one of {', '.join(map(repr, NAMES))}, a CPModel or a list of "
+                f"factors; got {init!r}."
             )
         # Superfluous components need a mode that can shrink them.
         can_shrink = not all(c.bounded for c in problem.constraints)

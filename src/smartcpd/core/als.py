@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 RIDGE = 1e-6
 MOMENTUM = 0.5
@@ -56,6 +55,8 @@ class Starts:
 
     def agree(self) -> bool:
         """Whether the first two starts found the same components."""
+        from scipy.optimize import linear_sum_assignment  # slow to import
+
         cosines = 1.0
         for A in self.factors:
             unit = A[:2] / np.maximum(np.linalg.norm(A[:2], axis=1, keepdims=True), 1e-300)

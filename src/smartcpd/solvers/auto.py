@@ -11,6 +11,7 @@ from smartcpd.solvers.core import core
 from smartcpd.solvers.expected_counts import serves
 from smartcpd.solvers.large import FULL_PASSES, large
 from smartcpd.solvers.mm import mm
+from smartcpd.solvers.nonzeros import nonzeros, suits
 from smartcpd.solvers.online import online
 from smartcpd.solvers.relaxed import relaxed
 from smartcpd.solvers.relaxed import serves as serves_simplex
@@ -35,6 +36,8 @@ def choice(problem: Problem, settings: Settings) -> tuple[Solver, str]:
         return smd, "the constraints are more than bounds on single entries"
     if storage.n_cells > FULL_PASSES:
         return large, f"X is dense and has more than {FULL_PASSES} cells"
+    if not settings.given_start and suits(problem):
+        return nonzeros, "X is dense but has fewer events than three a parameter"
     return core, f"X is dense and has at most {FULL_PASSES} cells"
 
 

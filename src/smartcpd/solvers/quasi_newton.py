@@ -163,7 +163,8 @@ class QuasiNewton:
             self.pairs = [*self.pairs[1 - MEMORY :], (S, Y, curvature)]
 
     def _evaluate(self, A: np.ndarray) -> Point:
-        value, gradient = self.function(A)
+        with np.errstate(over="ignore", invalid="ignore"):  # a trial may go too far
+            value, gradient = self.function(A)
         return Point(A, value, gradient)
 
     def _clip(self, A: np.ndarray) -> np.ndarray:

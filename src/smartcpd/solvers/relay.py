@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from smartcpd.history import History
+from smartcpd.history import History, Record
 from smartcpd.problem import Problem
 from smartcpd.solvers.base import Observer, Report, Result, Settings, Solver
 
@@ -41,18 +41,19 @@ class Relay:
         if most_epochs is not None:
             stopping = replace(stopping, max_epochs=min(stopping.max_epochs, most_epochs))
 
-        def observe(report: Report) -> object:
-            record = report.record
+        def joined(record: Record) -> Record:
             if before is not None:
                 record = record._replace(
                     time=before.time + record.time,
                     epoch=before.epoch + record.epoch,
                     entries=before.entries + record.entries,
                 )
-            record = record._replace(phase=prefix + record.phase)
-            self.history.append(record)
-            return self.observe(replace(report, record=record))
+            return record._replace(phase=prefix + record.phase)
+
+        def observe(report: Report) -> object:
+            return self.observe(replace(report, record=joined(report.record)))
 
         settings = replace(self.settings, stopping=stopping, given_start=given_start)
         result = solver.run(problem, settings, start, rng, observe)
+        self.history.extend(joined(record) for record in result.history)
         return replace(result, history=self.history)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from smartcpd.losses import Data, Loss
 from smartcpd.stack import offsets
 
 SLAB_CELLS = 1 << 21
+SCALED_BY = 1 << 24
+"""Cells by which the scale of a large tensor is judged."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,14 +112,27 @@ class Dense:
         return min(long_enough, key=lambda k: abs(self.array.strides[k]))
 
     def mean(self) -> float:
-        return sum(float(slab.sum(dtype=np.float64)) for _, slab in self._slabs()) / self.n_cells
+        """Over all cells; of a large tensor, over slabs that are spread over it."""
+        return self._moments[0]
 
     def typical(self) -> float:
         return self.mean()
 
     def mean_square(self) -> float:
-        squares = (float(np.square(slab, dtype=np.float64).sum()) for _, slab in self._slabs())
-        return sum(squares) / self.n_cells
+        """Over the same cells as `mean`."""
+        return self._moments[1]
+
+    @cached_property
+    def _moments(self) -> tuple[float, float]:
+        slabs = [slab for _, slab in self._slabs()]
+        slabs = slabs[:: max(1, -(-self.n_cells // SCALED_BY))]
+        n_cells = sum(slab.size for slab in slabs)
+        total = squares = 0.0
+        for slab in slabs:
+            flat = slab.astype(np.float64).reshape(-1)
+            total += float(flat.sum())
+            squares += float(flat @ flat)
+        return total / n_cells, squares / n_cells
 
     def lowest(self) -> float:
         return float(self.array.min())

@@ -1,0 +1,46 @@
+"""Starts that cost some work: clipped least squares, or a short stochastic run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from smartcpd import losses, solvers
+from smartcpd.core import is_linear
+from smartcpd.errors import IncompatibleError
+from smartcpd.problem import Problem
+from smartcpd.solvers import Settings
+
+EPOCHS = {"als": 20, "smd": 10}
+"""Sweeps or epochs of each kind of start."""
+
+
+def check(name: str, problem: Problem) -> None:
+    """Refuse a start that the problem has no use for."""
+    if name == "als":
+        if not is_linear(problem.loss):
+            raise IncompatibleError(
+                f"init='als' fits X itself by least squares, and loss '{problem.loss}' models a "
+                "transform of it. Use init='smd' or init='random'."
+            )
+        solvers.get("als").check(replace(problem, loss=losses.get("gaussian")))
+
+
+def warmed(
+    name: str,
+    problem: Problem,
+    settings: Settings,
+    start: list[np.ndarray],
+    rng: np.random.Generator,
+) -> list[np.ndarray]:
+    """Factors after a few sweeps or epochs from a random start."""
+    stopping = replace(settings.stopping, max_epochs=EPOCHS[name], tol=0.0)
+    settings = replace(settings, stopping=stopping)
+    if name == "als":
+        problem = replace(problem, loss=losses.get("gaussian"))
+    result = solvers.get(name).run(problem, settings, start, rng, lambda report: None)
+    if name == "als" and not any(c.signed for c in problem.constraints):
+        # Zeros, which clipping leaves, are hard to leave for methods that multiply.
+        return [np.maximum(A, 1e-3 * A.mean(axis=0)) for A in result.factors]
+    return result.factors

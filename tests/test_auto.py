@@ -1,0 +1,316 @@
+"""The default fit: which solver it chooses, what it finds and what it says about it."""
+
+import numpy as np
+import pytest
+
+import smartcpd
+from smartcpd import SparseTensor, datasets
+from smartcpd.errors import IncompatibleError
+from smartcpd.fitting import fit
+from smartcpd.metrics import factor_mse
+from smartcpd.repair import flaws, repaired
+
+COUNTS, TRUTH = datasets.count((25, 22, 20), 3, a_max=1.0, random_state=0)
+
+SPARSE = SparseTensor(np.argwhere(COUNTS), COUNTS[COUNTS > 0], COUNTS.shape)
+
+
+def oracle(X, truth, loss):
+    """The optimum reached from the true factors."""
+    return fit(X, truth[0].shape[1], loss, solver="lbfgs", init=truth, tol=0.0, max_epochs=2000)
+
+
+class TestChoice:
+    @pytest.mark.parametrize(
+        ("X", "choices", "solver"),
+        [
+            (COUNTS, {}, "core"),
+            (COUNTS, {"init": TRUTH}, "core"),
+            (COUNTS, {"constraint": "simplex"}, "relaxed"),
+            (COUNTS, {"constraint": "smoothness(0.1)"}, "smd"),
+            (COUNTS, {"step": "jensen"}, "smd"),
+            (COUNTS, {"n_fibers": 5}, "smd"),
+            (SPARSE, {}, "online"),
+            (SPARSE, {"init": TRUTH}, "mm"),
+            (SPARSE, {"loss": "gaussian"}, "smd"),
+            (np.broadcast_to(np.uint8(1), (200, 200, 200)), {}, "large"),
+        ],
+    )
+    def test_is_explained_before_and_kept_after(self, X, choices, solver):
+        choices = {"loss": "poisson", **choices}
+        assert f"\nsolver {solver}: " in smartcpd.explain(X, 3, **choices)
+        if solver != "large":
+            assert fit(X, 3, **choices, max_epochs=2, random_state=0).solver == solver
+
+    def test_a_named_solver_is_taken_at_its_word(self):
+        assert "solver mm: your choice" in smartcpd.explain(COUNTS, 3, "poisson", solver="mm")
+        with pytest.raises(IncompatibleError, match="'als'"):
+            smartcpd.explain(COUNTS, 3, "poisson", solver="als")
+
+
+class TestOptimum:
+    """Fits end where the truth's own optimum is."""
+
+    @pytest.mark.parametrize(
+        ("planted", "loss"),
+        [
+            (datasets.count((25, 22, 20), 3, a_max=1.0, random_state=1), "poisson"),
+            (datasets.binary((40, 35, 30), 3, a_max=0.8, random_state=1), "bernoulli-odds"),
+            (datasets.gamma((25, 22, 20), 3, random_state=1), "gamma"),
+            (datasets.gaussian((20, 18, 16), 3, nonnegative=False, random_state=1), "gaussian"),
+            (datasets.gaussian((20, 18, 16), 3, random_state=1), "gaussian"),
+            (datasets.count((12, 11, 10, 9), 3, a_max=1.0, random_state=1), "poisson"),
+            (datasets.count((40, 30), 2, a_max=2.0, random_state=1), "poisson"),
+        ],
+        ids=["count", "binary", "gamma", "signed", "gaussian", "order 4", "matrix"],
+    )
+    def test_of_dense_data(self, planted, loss):
+        X, truth = planted
+        found = fit(X, truth[0].shape[1], loss, random_state=0)
+        best = oracle(X, truth, loss)
+        assert found.status.converged
+        assert found.loss <= best.loss + 1e-5
+
+    @pytest.mark.parametrize("loss", ["poisson-log", "bernoulli-logit", "huber(1)", "rayleigh"])
+    def test_of_other_losses_beats_stochastic_steps(self, loss):
+        rng = np.random.default_rng(0)
+        factors = [rng.uniform(0.2, 1.2, (n, 2)) for n in (16, 15, 14)]
+        m = np.einsum("ir,jr,kr->ijk", *factors)
+        X = smartcpd.losses.get(loss).simulate(m, rng)
+        found = fit(X, 2, loss, random_state=0)
+        other = fit(X, 2, loss, solver="smd", random_state=0)
+        assert found.loss <= other.loss + 1e-4 * abs(other.loss)
+
+    def test_a_sum_with_more_components_than_rows(self):
+        X, truth = datasets.count((40, 30, 3), 5, a_max=2.0, random_state=0)
+        found = fit(X, 5, "poisson", random_state=0)
+        assert found.loss <= oracle(X, truth, "poisson").loss + 1e-4
+
+    def test_the_simplex_without_noise(self):
+        X, truth = datasets.simplex((20, 18, 16), 3, random_state=0)
+        found = fit(X, 3, "poisson", constraint="simplex", random_state=0)
+        assert factor_mse(found.model.factors, truth) < 1e-6
+        for A in found.model.factors:
+            np.testing.assert_allclose(A.sum(axis=0), 1.0, rtol=1e-10)
+        assert "without the constraint" in found.history[0].phase
+
+    def test_few_events(self):
+        X, truth = datasets.count((30, 30, 30), 5, a_max=0.2, random_state=1)
+        found = fit(X, 5, "poisson", random_state=0)
+        assert found.solver == "nonzeros"
+        assert found.loss <= 1.005 * oracle(X, truth, "poisson").loss
+
+    @pytest.mark.parametrize("dtype", ["uint8", "int32", "float32"])
+    @pytest.mark.parametrize("order", ["C", "F"])
+    def test_whatever_the_array_is_like(self, dtype, order):
+        X = np.array(COUNTS, dtype=dtype, order=order)
+        found = fit(X, 3, "poisson", random_state=0)
+        assert found.loss == pytest.approx(fit(COUNTS, 3, "poisson", random_state=0).loss, abs=1e-6)
+
+
+class TestLarge:
+    """The solver for large tensors, on ones that are small enough for a test."""
+
+    X, TRUTH = datasets.count((110, 105, 100), 2, a_max=1.0, random_state=0)
+
+    @pytest.fixture(autouse=True)
+    def small_parts(self, monkeypatch):
+        import sys
+
+        module = sys.modules["smartcpd.solvers.large"]
+        monkeypatch.setattr(module, "PART_CELLS", 1 << 13)
+        monkeypatch.setattr(module, "MOST_CELLS", self.X.size - 1)
+
+    def test_finds_the_factors_from_a_part_and_a_sample(self):
+        found = fit(self.X, 2, "poisson", solver="large", random_state=0)
+        assert factor_mse(found.model.factors, self.TRUTH) < 3e-3
+        assert "of the cells" in found.status.reason
+        phases = found.history.phases
+        assert any(p.startswith("20x20x20: ") for p in phases)
+        assert any(p.endswith("of the cells") for p in phases)
+
+    def test_of_a_loss_with_a_link(self):
+        rng = np.random.default_rng(0)
+        factors = [rng.normal(size=(n, 1)) * 0.8 for n in (90, 80, 70)]
+        m = np.einsum("ir,jr,kr->ijk", *factors)
+        X = smartcpd.losses.get("poisson-log").simulate(m, rng)
+        found = fit(X, 1, "poisson-log", solver="large", random_state=0)
+        assert factor_mse(found.model.factors, factors) < 0.02
+
+    def test_reads_a_memory_map_and_repeats(self, tmp_path):
+        np.save(tmp_path / "X.npy", self.X)
+        mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+        one, two = (
+            fit(data, 2, "poisson", solver="large", random_state=3, n_threads=n)
+            for data, n in ((self.X, 1), (mapped, 2))
+        )
+        for A, B in zip(one.model.factors, two.model.factors, strict=True):
+            np.testing.assert_array_equal(A, B)
+
+    def test_ends_in_time(self):
+        found = fit(self.X, 2, "poisson", solver="large", max_time=0.05, random_state=0)
+        assert np.isfinite(found.loss)
+        assert found.history[-1].time < 5
+
+    def test_all_cells_in_the_end_if_they_are_not_too_many(self, monkeypatch):
+        import sys
+
+        monkeypatch.setattr(sys.modules["smartcpd.solvers.large"], "MOST_CELLS", 1 << 27)
+        found = fit(self.X, 2, "poisson", solver="large", random_state=0)
+        best = oracle(self.X, self.TRUTH, "poisson")
+        assert found.loss <= best.loss + 1e-5
+        assert found.history[-1].phase == "finish"
+
+
+class TestStarts:
+    @pytest.mark.parametrize("init", ["als", "smd"])
+    @pytest.mark.parametrize("solver", ["mm", "lbfgs", "auto"])
+    def test_a_warm_start_begins_lower_than_a_random_one(self, init, solver):
+        warm = fit(COUNTS, 3, "poisson", solver=solver, init=init, max_epochs=5, random_state=0)
+        cold = fit(COUNTS, 3, "poisson", solver="mm", max_epochs=5, random_state=0)
+        assert warm.history[0].loss < cold.history[0].loss
+
+    def test_of_sparse_data(self):
+        warm = fit(SPARSE, 3, "poisson", solver="mm", init="als", max_epochs=5, random_state=0)
+        dense = fit(COUNTS, 3, "poisson", solver="mm", init="als", max_epochs=5, random_state=0)
+        assert warm.history[0].loss < 1.02 * dense.history[0].loss
+
+    def test_least_squares_is_refused_where_the_data_is_transformed(self):
+        with pytest.raises(IncompatibleError, match=r"init='als'.*poisson-log"):
+            fit(COUNTS, 3, "poisson-log", init="als")
+
+    @pytest.mark.parametrize("solver", ["smd", "mm"])
+    def test_the_race_does_not_depend_on_the_number_of_jobs(self, solver):
+        results = [
+            fit(COUNTS, 3, "poisson", solver=solver, n_init=5, n_jobs=n, random_state=0)
+            for n in (1, 2)
+        ]
+        assert results[0].loss == results[1].loss
+        for A, B in zip(*(r.model.factors for r in results), strict=True):
+            np.testing.assert_array_equal(A, B)
+
+    def test_starts_that_fall_behind_are_stopped(self):
+        ends = []
+
+        def watch(report):
+            if report.record.epoch <= 1 and (not ends or ends[-1] > 1):
+                ends.append(0)
+            ends[-1] = report.record.epoch
+
+        fit(COUNTS, 3, "poisson", solver="mm", n_init=6, random_state=0, callback=watch, tol=1e-6)
+        assert len(ends) == 6  # the survivors go on without another beginning
+        assert max(ends[:5]) <= 21
+
+    def test_more_starts_are_compared_inside(self):
+        one = fit(COUNTS, 3, "poisson", random_state=0)
+        three = fit(COUNTS, 3, "poisson", n_init=3, random_state=0)
+        assert "run 3" in " ".join(three.history.phases)
+        assert three.loss <= one.loss + 1e-7
+
+
+class TestRepair:
+    def damaged(self):
+        """A model with a dead component and one with its share split in two."""
+        A = [np.column_stack([F[:, 0], F[:, 0], 1e-9 * F[:, 1]]) for F in TRUTH]
+        return A
+
+    def test_flaws_are_found(self):
+        found = flaws(self.damaged())
+        assert found.dead == [2]
+        assert found.twins == [(0, 1)]
+        assert not flaws(TRUTH).can_be_repaired
+
+    def test_diverging_pairs_are_told(self):
+        rng = np.random.default_rng(0)
+        a, b, c = (rng.normal(size=n) for n in (8, 7, 6))
+        factors = [
+            np.column_stack([50 * a, -50 * a + 1e-3 * rng.normal(size=8)]),
+            np.column_stack([b, b + 1e-3 * rng.normal(size=7)]),
+            np.column_stack([c, c + 1e-3 * rng.normal(size=6)]),
+        ]
+        found = flaws(factors)
+        assert found.diverging == [(0, 1)]
+        assert "cancel each other" in str(found)
+
+    def test_a_repair_leads_to_the_optimum(self):
+        damaged = self.damaged()
+        found = fit(COUNTS, 3, "poisson", init=damaged, random_state=0)
+        assert found.loss <= oracle(COUNTS, TRUTH, "poisson").loss + 1e-5
+        plain = fit(COUNTS, 3, "poisson", solver="mm", init=damaged, random_state=0, max_epochs=300)
+        assert found.loss <= plain.loss + 1e-6
+
+    def test_new_components_point_downhill(self):
+        from smartcpd import losses, threads
+        from smartcpd.objectives import objective_of
+        from smartcpd.stack import stack
+        from smartcpd.storage import as_storage
+
+        factors = [A.copy() for A in TRUTH]
+        for A in factors:
+            A[:, 2] *= 1e-6
+        with threads.limited_to(1):
+            objective = objective_of(as_storage(COUNTS), losses.get("poisson"))
+            new = repaired(factors, flaws(factors), objective, np.random.default_rng(0))
+            assert objective.estimate(stack(new)).loss < objective.estimate(stack(factors)).loss
+        assert all((A >= 0).all() for A in new)
+
+
+class TestContracts:
+    """What every way of fitting promises."""
+
+    SOLVERS = ("core", "large", "smd", "mm", "md", "lbfgs", "ggn", "gcp-adam")
+    START = [np.random.default_rng(5).uniform(0.2, 1.0, (n, 3)) for n in COUNTS.shape]
+
+    @pytest.mark.parametrize("solver", SOLVERS)
+    def test_starts_where_it_is_told_to_and_changes_nothing(self, solver):
+        given = [A.copy() for A in self.START]
+        X = COUNTS.copy()
+        found = fit(X, 3, "poisson", solver=solver, init=given, max_epochs=3, random_state=0)
+        start = smartcpd.CPModel(self.START, loss_function="poisson")
+        assert found.history[0].loss == pytest.approx(start.loss(COUNTS), rel=1e-6)
+        assert found.loss <= found.history[0].loss
+        for A, B in zip(given, self.START, strict=True):
+            np.testing.assert_array_equal(A, B)
+        np.testing.assert_array_equal(X, COUNTS)
+
+    @pytest.mark.parametrize("solver", SOLVERS)
+    def test_the_same_bits_for_any_number_of_threads(self, solver):
+        X, _ = datasets.count((60, 55, 50), 2, random_state=0)
+        one, two = (
+            fit(X, 2, "poisson", solver=solver, max_epochs=4, random_state=0, n_threads=n)
+            for n in (1, 2)
+        )
+        assert one.loss == two.loss
+        for A, B in zip(one.model.factors, two.model.factors, strict=True):
+            np.testing.assert_array_equal(A, B)
+
+    @pytest.mark.parametrize("solver", SOLVERS)
+    def test_ends_when_the_callback_says_so(self, solver):
+        found = fit(
+            COUNTS,
+            3,
+            "poisson",
+            solver=solver,
+            random_state=0,
+            callback=lambda report: report.record.epoch >= 2,
+        )
+        assert not found.status.converged
+        assert "callback" in found.status.reason
+        assert found.history[-1].epoch <= 3
+
+    @pytest.mark.parametrize("solver", SOLVERS)
+    def test_an_interrupt_returns_the_best_until_then(self, solver):
+        def interrupt(report):
+            if report.record.epoch >= 2:
+                raise KeyboardInterrupt
+
+        found = fit(COUNTS, 3, "poisson", solver=solver, random_state=0, callback=interrupt)
+        assert found.status.interrupted
+        assert np.isfinite(found.loss)
+
+    @pytest.mark.parametrize("solver", SOLVERS)
+    def test_every_row_names_its_phase(self, solver):
+        found = fit(COUNTS, 3, "poisson", solver=solver, max_epochs=3, random_state=0)
+        assert all(row.phase for row in found.history)
+        assert (np.diff(found.history["time"]) >= 0).all()
+        assert (np.diff(found.history["entries"]) >= 0).all()
