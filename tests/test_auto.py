@@ -33,7 +33,7 @@ class TestChoice:
             (SPARSE, {}, "online"),
             (SPARSE, {"init": TRUTH}, "mm"),
             (SPARSE, {"loss": "gaussian"}, "smd"),
-            (np.broadcast_to(np.uint8(1), (200, 200, 200)), {}, "large"),
+            (np.broadcast_to(np.uint8(1), (300, 200, 200)), {}, "large"),
         ],
     )
     def test_is_explained_before_and_kept_after(self, X, choices, solver):
@@ -161,14 +161,86 @@ class TestLarge:
         assert found.loss <= best.loss + 1e-5
         assert found.history[-1].phase == "finish"
 
+    @pytest.mark.parametrize("solver", ["core", "large"])
+    def test_a_start_with_superfluous_components_is_merged_and_fitted(self, solver):
+        rng = np.random.default_rng(0)
+        wide = [np.hstack([A, 0.1 * rng.random(A.shape)]) for A in self.TRUTH]
+        found = fit(self.X, 2, "poisson", solver=solver, init=wide, random_state=0)
+        assert factor_mse(found.model.factors, self.TRUTH) < 3e-3
+
+    def test_of_a_loss_whose_mean_is_not_the_model(self):
+        rng = np.random.default_rng(0)
+        factors = [rng.uniform(0.1, 1.0, (n, 2)) for n in (60, 55, 50)]
+        m = np.einsum("ir,jr,kr->ijk", *factors)
+        X = smartcpd.losses.get("negative-binomial(10)").simulate(m, rng)
+        found = fit(X, 2, "negative-binomial(10)", solver="large", random_state=0)
+        assert factor_mse(found.model.factors, factors) < 0.01
+
+    def test_an_interrupt_in_the_part_ends_the_fit_with_what_it_found(self):
+        phases = []
+
+        def interrupt(report):
+            phases.append(report.record.phase)
+            assert report.model().shape == self.X.shape
+            if len(phases) == 3:
+                raise KeyboardInterrupt
+
+        found = fit(self.X, 2, "poisson", solver="large", random_state=0, callback=interrupt)
+        assert found.status.interrupted
+        assert all(p.startswith("20x20x20") for p in phases)
+        mean = self.X.mean()
+        assert found.loss < mean - mean * np.log(mean)  # better than a constant
+
+
+class TestOddData:
+    def test_noise_below_zero_with_nonnegative_factors(self):
+        X = np.random.default_rng(0).normal(-0.1, 1.0, (12, 11, 10))
+        found = fit(X, 2, constraint="nonnegative", random_state=0)
+        assert np.isfinite(found.loss)
+        assert found.loss <= 0.5 * np.mean(X**2) + 1e-9 or found.loss <= np.mean(X**2) + 1e-9
+
+    @pytest.mark.parametrize("loss", ["gaussian", "poisson", "beta(1.5)"])
+    @pytest.mark.parametrize("value", [0.0, 3.0])
+    def test_constant_data(self, loss, value):
+        X = np.full((6, 5, 4), value)
+        found = fit(X, 2, loss, constraint="nonnegative", random_state=0)
+        np.testing.assert_allclose(found.model.full(), X, atol=1e-3)
+
+    @pytest.mark.parametrize("scale", [1e-5, 1e5])
+    def test_other_units(self, scale):
+        found = fit(COUNTS * scale, 3, "poisson", random_state=0)
+        plain = fit(COUNTS, 3, "poisson", random_state=0)
+        assert found.solver == "core"
+        assert factor_mse(found.model.factors, plain.model.factors) < 1e-4
+
+    def test_a_mode_of_one_row(self):
+        X, truth = datasets.count((25, 22, 1), 2, a_max=4.0, random_state=0)
+        found = fit(X, 2, "poisson", random_state=0)
+        assert found.status.converged
+        assert found.loss <= oracle(X, truth, "poisson").loss + 1e-4
+
+    def test_bounds_that_differ_from_mode_to_mode(self):
+        rng = np.random.default_rng(0)
+        factors = [rng.uniform(0.2, 1.0, (9, 2)), rng.normal(size=(8, 2)), rng.random((7, 2))]
+        X = np.einsum("ir,jr,kr->ijk", *factors) + 0.01 * rng.normal(size=(9, 8, 7))
+        kinds = ["box(0.1, 2)", "free", "nonnegative"]
+        found = fit(X, 2, constraint=kinds, random_state=0)
+        assert found.loss < 3e-4
+        A, _, C = found.model.factors
+        assert A.min() >= 0.1
+        assert A.max() <= 2
+        assert C.min() >= 0
+
 
 class TestStarts:
     @pytest.mark.parametrize("init", ["als", "smd"])
     @pytest.mark.parametrize("solver", ["mm", "lbfgs", "auto"])
     def test_a_warm_start_begins_lower_than_a_random_one(self, init, solver):
-        warm = fit(COUNTS, 3, "poisson", solver=solver, init=init, max_epochs=5, random_state=0)
+        warm = fit(COUNTS, 3, "poisson", solver=solver, init=init, max_epochs=30, random_state=0)
         cold = fit(COUNTS, 3, "poisson", solver="mm", max_epochs=5, random_state=0)
-        assert warm.history[0].loss < cold.history[0].loss
+        own = [row for row in warm.history if not row.phase.startswith("start: ")]
+        assert own[0].loss < cold.history[0].loss
+        assert len(own) < len(warm.history) or init == "als"  # whose rows would hold squares
 
     def test_of_sparse_data(self):
         warm = fit(SPARSE, 3, "poisson", solver="mm", init="als", max_epochs=5, random_state=0)
@@ -238,6 +310,22 @@ class TestRepair:
         assert found.loss <= oracle(COUNTS, TRUTH, "poisson").loss + 1e-5
         plain = fit(COUNTS, 3, "poisson", solver="mm", init=damaged, random_state=0, max_epochs=300)
         assert found.loss <= plain.loss + 1e-6
+
+    def test_new_components_of_a_matrix_point_downhill(self):
+        from smartcpd import losses, threads
+        from smartcpd.objectives import objective_of
+        from smartcpd.stack import stack
+        from smartcpd.storage import as_storage
+
+        rng = np.random.default_rng(0)
+        factors = [rng.normal(size=(n, 2)) for n in (12, 10)]
+        X = factors[0] @ factors[1].T
+        for seed in range(6):
+            start = [np.column_stack([A[:, 0], 1e-9 * A[:, 1]]) for A in factors]
+            with threads.limited_to(1):
+                objective = objective_of(as_storage(X), losses.get("gaussian"))
+                new = repaired(start, flaws(start), objective, np.random.default_rng(seed))
+                assert objective.estimate(stack(new)).loss < objective.estimate(stack(start)).loss
 
     def test_new_components_point_downhill(self):
         from smartcpd import losses, threads

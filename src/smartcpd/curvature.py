@@ -25,7 +25,7 @@ def fisher_weights(loss: Loss, m: np.ndarray) -> np.ndarray:
     """
     m = np.ascontiguousarray(m, dtype=np.float64)
     x = np.ascontiguousarray(loss.mean(m, loss.params), dtype=np.float64)
-    h = 1e-5 * np.abs(m) + 1e-7
+    h = 1e-5 * np.abs(m) + 1e-9
     derivative = loss.derivative_block("float64")
     low, high = np.empty_like(m), np.empty_like(m)
     derivative(x, m, loss.params, low)

@@ -102,25 +102,21 @@ def fit(
     if chosen_solver.name == "auto":
         chosen_solver, _ = solvers.choice(problem, settings)
         repairs, _ = solvers.choice(problem, replace(settings, given_start=True))
-    n_runs = 1 if chosen_solver.compares_starts else n_init
-    if isinstance(init, str) and init in warm_starts.EPOCHS:
-        warm_starts.check(init, problem)
+    warm = init if isinstance(init, str) and init in warm_starts.EPOCHS else None
+    if warm is not None:
+        warm_starts.check(warm, problem)
+    n_runs = 1 if chosen_solver.compares_starts and warm is None else n_init
     with threads.limited_to(settings.n_threads):
         streams = _generator(random_state).spawn(n_runs)
         starts = [make_start(problem, init, overcomplete, rng) for rng in streams]
-        if isinstance(init, str) and init in warm_starts.EPOCHS:
-            starts = [
-                warm_starts.warmed(init, problem, settings, start, rng)
-                for start, rng in zip(starts, streams, strict=True)
-            ]
         with Progress(progress if n_jobs == 1 else False, settings.stopping) as show:
 
             def observe(report: Report) -> Any:
                 show(report)
                 return callback is not None and callback(report)
 
-            racers = Racers(problem, settings, chosen_solver, n_jobs, observe, repairs)
-            chosen, loss = racers.best(starts, streams)
+            racers = Racers(problem, settings, chosen_solver, n_jobs, observe, warm, repairs)
+            chosen, loss, _ = racers.best(starts, streams)
     model = CPModel(chosen.factors, np.ones(problem.rank), problem.loss)
     return Fit(model, loss, chosen.history, chosen.status, chosen_solver.name)
 
@@ -150,7 +146,7 @@ def explain(X: Any, rank: int, loss: Any = "gaussian", **parameters: Any) -> str
     >>> X, _ = smartcpd.datasets.count((30, 30, 30), rank=3, random_state=0)
     >>> print(smartcpd.explain(X, 3, "poisson"))  # doctest: +ELLIPSIS
     30x30x30, rank 3, loss poisson, constraint nonnegative, ...
-    solver core: X is dense and has at most 4194304 cells
+    solver core: X is dense and has at most 8388608 cells
     """
     names = ("mirror", "constraint", "step", "sampler", "absent")
     problem = Problem.build(X, rank, loss, **{n: v for n, v in parameters.items() if n in names})

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,12 +17,21 @@ from smartcpd.problem import Problem
 from smartcpd.repair import flaws, repaired
 from smartcpd.solvers import Observer, Relay, Report, Result, Settings, Solver
 from smartcpd.stack import stack
+from smartcpd.warm_starts import warmed
 
 HEATS = 20
 """Epochs after which starts are compared for the first time."""
 SURVIVORS = 3
 """One of so many runs on, at least two."""
 MOST_REPAIRS = 2
+
+
+class Scored(NamedTuple):
+    """A result, with its loss over all cells and what penalties add to it."""
+
+    result: Result
+    loss: float
+    objective: float
 
 
 @dataclass
@@ -34,57 +43,70 @@ class Racers:
     solver: Solver
     n_jobs: int
     observe: Observer
+    warm: str | None = None
+    """How a random start is improved first."""
     repairs: Solver | None = None
     """What goes on from a model whose flawed components were replaced, if that is wanted."""
     stop: threading.Event = field(default_factory=threading.Event)
 
-    def best(
-        self, starts: list[list[np.ndarray]], streams: list[np.random.Generator]
-    ) -> tuple[Result, float]:
-        """The result with the lowest objective, and its loss."""
+    def best(self, starts: list[list[np.ndarray]], streams: list[np.random.Generator]) -> Scored:
+        """The result with the lowest objective."""
         relays = [Relay(self.settings, self._observe) for _ in starts]
         legs = list(zip(relays, starts, streams, strict=True))
         n_survivors = max(2, math.ceil(len(starts) / SURVIVORS))
         if len(starts) <= n_survivors or self.settings.stopping.max_epochs <= HEATS:
-            results = self._run(legs, self.settings.given_start, None)
+            found = self._run(legs, self.settings.given_start, None)
         else:
-            results = self._run(legs, self.settings.given_start, HEATS)
-            if not any(r.status.interrupted for r in results):
-                order = np.argsort([self._objective(r) for r in results], kind="stable")
-                legs = [(relays[k], results[k].factors, streams[k]) for k in order[:n_survivors]]
-                results = self._run(legs, True, None)
-        result = min(results, key=self._objective)
-        if self.repairs is not None:
-            result = self._repaired(result, self.repairs, streams[0])
-        return result, self._loss(result)
+            found = self._run(legs, self.settings.given_start, HEATS)
+            if not any(s.result.status.interrupted for s in found) and not self.stop.is_set():
+                order = np.argsort([s.objective for s in found], kind="stable")[:n_survivors]
+                legs = [(relays[k], found[k].result.factors, streams[k]) for k in order]
+                found = self._run(legs, True, None)
+        best = min(found, key=lambda scored: scored.objective)
+        return best if self.repairs is None else self._repaired(best, self.repairs, streams[0])
 
-    def _repaired(self, result: Result, solver: Solver, rng: np.random.Generator) -> Result:
+    def _repaired(self, best: Scored, solver: Solver, rng: np.random.Generator) -> Scored:
         """The result without dead and doubled components, if it is better for that."""
+        found = flaws(best.result.factors)
         for _ in range(MOST_REPAIRS):
-            found = flaws(result.factors)
-            if not result.status.converged or not found.can_be_repaired:
+            if best.result.ended or not found.can_be_repaired or not self._can_shrink:
                 break
-            start = repaired(result.factors, found, self._exact, rng)
-            relay = Relay(self.settings, self._observe, result.history)
-            again = relay.run(
-                solver, self.problem, start, rng, given_start=True, prefix="repaired: "
+            start = self._inside(repaired(best.result.factors, found, self._exact, rng))
+            relay = Relay.after(self.settings, self._observe, best.result.history)
+            again = self._scored(
+                relay.run(solver, self.problem, start, rng, given_start=True, prefix="repaired: ")
             )
-            if self._objective(again) >= self._objective(result):
-                return result
-            result = again
-        remark = str(flaws(result.factors))
-        if remark:
-            reason = f"{result.status.reason} {remark}"
-            result = replace(result, status=result.status._replace(reason=reason))
-        return result
+            if not again.objective < best.objective:
+                break
+            best, found = again, flaws(again.result.factors)
+        remark = str(found)
+        if not remark:
+            return best
+        status = best.result.status
+        status = status._replace(reason=f"{status.reason} {remark}")
+        return best._replace(result=replace(best.result, status=status))
+
+    @property
+    def _can_shrink(self) -> bool:
+        """Whether components can be of any size; if not, a small one is as good as any."""
+        return not all(c.bounded for c in self.problem.constraints)
+
+    def _inside(self, factors: list[np.ndarray]) -> list[np.ndarray]:
+        rules = zip(self.problem.constraints, self.problem.phases[0].mirrors, strict=True)
+        return [c.apply(A, mirror=phi) for A, (c, phi) in zip(factors, rules, strict=True)]
 
     def _run(
         self,
         legs: Sequence[tuple[Relay, list[np.ndarray], np.random.Generator]],
         given_start: bool,
         most_epochs: int | None,
-    ) -> list[Result]:
+    ) -> list[Scored]:
         def run(relay: Relay, start: list[np.ndarray], rng: np.random.Generator) -> Result:
+            if self.warm is not None and relay.last is None:
+                warm = warmed(self.warm, self.problem, relay, start, rng)
+                if warm.ended and warm.status.interrupted:
+                    return warm
+                start = warm.factors
             return relay.run(
                 self.solver,
                 self.problem,
@@ -94,17 +116,16 @@ class Racers:
                 most_epochs=most_epochs,
             )
 
-        if self.n_jobs == 1 or len(legs) == 1:
-            return self._in_turn(run, legs)
-        return self._side_by_side(run, legs)
+        alone = self.n_jobs == 1 or len(legs) == 1
+        results = self._in_turn(run, legs) if alone else self._side_by_side(run, legs)
+        return [self._scored(result) for result in results]
 
-    @staticmethod
-    def _in_turn(run: Callable[..., Result], legs: Sequence[Any]) -> list[Result]:
-        """An interrupt skips the legs that wait."""
+    def _in_turn(self, run: Callable[..., Result], legs: Sequence[Any]) -> list[Result]:
+        """An interrupt, or a callback that wants to stop, skips the legs that wait."""
         results = []
         for leg in legs:
             results.append(run(*leg))
-            if results[-1].status.interrupted:
+            if results[-1].status.interrupted or self.stop.is_set():
                 break
         return results
 
@@ -121,13 +142,13 @@ class Racers:
             return [future.result() for future in futures if not future.cancelled()]
 
     def _observe(self, report: Report) -> Any:
-        return self.observe(report) or self.stop.is_set()
+        if self.observe(report):
+            self.stop.set()
+        return self.stop.is_set()
 
-    def _objective(self, result: Result) -> float:
-        return self._loss(result) + self.problem.penalty(result.factors)
-
-    def _loss(self, result: Result) -> float:
-        return self._exact.estimate(stack(result.factors)).loss
+    def _scored(self, result: Result) -> Scored:
+        loss = self._exact.estimate(stack(result.factors)).loss
+        return Scored(result, loss, loss + self.problem.penalty(result.factors))
 
     @property
     def _exact(self) -> Objective:

@@ -15,7 +15,8 @@ SAME = 0.99
 """The product of cosines from which on two components are taken for one."""
 OPPOSITE, LARGE = -0.9, 3.0
 """Two components as opposite as this, each so many times as large as both together, cancel."""
-POWER_STEPS = 4
+ROUNDS = 2
+"""Of power steps over the modes."""
 NEW_SHARE = 0.1
 """Of the median size: a new component begins with this."""
 TINY = 1e-300
@@ -80,38 +81,35 @@ def repaired(
         free.append(j)
     sizes = np.prod([np.linalg.norm(A, axis=0) for A in factors], axis=0)
     typical = float(np.median(np.delete(sizes, free))) if len(free) < sizes.size else 1.0
-    shape = tuple(len(A) for A in factors)
     for r in free:
-        nonnegative = [bool((np.delete(A, r, axis=1) >= 0).all()) for A in factors]
-        columns = _steepest(factors, r, shape, nonnegative, objective, rng)
+        columns = _steepest(factors, r, objective, rng)
         for A, column in zip(factors, columns, strict=True):
             A[:, r] = column * (NEW_SHARE * typical) ** (1 / len(factors))
     return factors
 
 
 def _steepest(
-    factors: list[np.ndarray],
-    r: int,
-    shape: tuple[int, ...],
-    nonnegative: list[bool],
-    objective: Objective,
-    rng: np.random.Generator,
+    factors: list[np.ndarray], r: int, objective: Objective, rng: np.random.Generator
 ) -> list[np.ndarray]:
-    """Unit columns along which a small component lowers the loss most: a few power steps on the
-    tensor of derivatives, which is known by what a pass contracts it to."""
-    columns = [
-        np.abs(rng.standard_normal(n)) if p else rng.standard_normal(n)
-        for n, p in zip(shape, nonnegative, strict=True)
-    ]
+    """Unit columns along which a small component lowers the loss most: power steps on the tensor of
+    derivatives, which is known by what a pass contracts it to. One mode a step: all at once, the
+    steps could keep pointing uphill.
+    """
+    shape = tuple(len(A) for A in factors)
+    nonnegative = [bool((A >= 0).all()) for A in factors]
+    columns = [rng.standard_normal(n) for n in shape]
+    columns = [np.abs(c) if n else c for c, n in zip(columns, nonnegative, strict=True)]
     columns = [c / np.linalg.norm(c) for c in columns]
     small = 1e-6 * max(float(np.abs(A).max()) for A in factors) + TINY
-    for _ in range(POWER_STEPS):
+    for step in range(ROUNDS * len(shape)):
+        mode = step % len(shape)
         for A, column in zip(factors, columns, strict=True):
             A[:, r] = small * column
         _, gradient = objective.gradient(stack(factors))
-        for mode, G in enumerate(parts(gradient, shape)):
-            step = np.maximum(-G[:, r], 0.0) if nonnegative[mode] else -G[:, r]
-            norm = float(np.linalg.norm(step))
-            if norm > 0:
-                columns[mode] = step / norm
+        downhill = -parts(gradient, shape)[mode][:, r]
+        if nonnegative[mode]:
+            downhill = np.maximum(downhill, 0.0)
+        norm = float(np.linalg.norm(downhill))
+        if norm > 0:
+            columns[mode] = downhill / norm
     return columns

@@ -10,7 +10,7 @@ from smartcpd import losses, solvers
 from smartcpd.core import is_linear
 from smartcpd.errors import IncompatibleError
 from smartcpd.problem import Problem
-from smartcpd.solvers import Settings
+from smartcpd.solvers import Relay, Result
 
 EPOCHS = {"als": 20, "smd": 10}
 """Sweeps or epochs of each kind of start."""
@@ -30,17 +30,25 @@ def check(name: str, problem: Problem) -> None:
 def warmed(
     name: str,
     problem: Problem,
-    settings: Settings,
+    relay: Relay,
     start: list[np.ndarray],
     rng: np.random.Generator,
-) -> list[np.ndarray]:
-    """Factors after a few sweeps or epochs from a random start."""
-    stopping = replace(settings.stopping, max_epochs=EPOCHS[name], tol=0.0)
-    settings = replace(settings, stopping=stopping)
+) -> Result:
+    """A few sweeps or epochs from a random start, as the first leg of a fit."""
     if name == "als":
         problem = replace(problem, loss=losses.get("gaussian"))
-    result = solvers.get(name).run(problem, settings, start, rng, lambda report: None)
+    result = relay.run(
+        solvers.get(name),
+        problem,
+        start,
+        rng,
+        given_start=True,
+        most_epochs=EPOCHS[name],
+        prefix="start: ",
+        comparable=name != "als",  # whose rows would hold squares
+    )
     if name == "als" and not any(c.signed for c in problem.constraints):
         # Zeros, which clipping leaves, are hard to leave for methods that multiply.
-        return [np.maximum(A, 1e-3 * A.mean(axis=0)) for A in result.factors]
-    return result.factors
+        lifted = [np.maximum(A, 1e-3 * A.mean(axis=0)) for A in result.factors]
+        return replace(result, factors=lifted)
+    return result

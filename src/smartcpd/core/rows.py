@@ -10,7 +10,7 @@ from smartcpd.core.compression import Scales
 def least_squares_rows(
     X: np.ndarray, factors: list[np.ndarray], mode: int, scales: Scales
 ) -> np.ndarray:
-    """The factor of ``mode`` that fits the scaled tensor best; that of the others is used."""
+    """The factor of ``mode`` that fits best; the scales of the other modes weight the cells."""
     projected = np.moveaxis(X, mode, 0).astype(np.float32)[..., None]
     gram = np.ones((1, 1))
     others = [k for k in range(X.ndim) if k != mode]

@@ -51,6 +51,8 @@ class Result:
     factors: list[np.ndarray]
     history: History = field(repr=False)
     status: Status
+    ended: bool = False
+    """Whether the user ended it, by a limit, a callback or an interrupt: nothing should follow."""
 
 
 Observer = Callable[[Report], Any]

@@ -19,9 +19,8 @@ from smartcpd.solvers.base import Observer, Result, Settings, Solver
 from smartcpd.solvers.bounds import check_bounds
 from smartcpd.solvers.dense_starts import DenseStarts
 from smartcpd.solvers.descent import FINISHED, MOST_STEPS, Candidate, Descents
-from smartcpd.solvers.merging import merged_by_weight
 from smartcpd.solvers.tracker import Tracker
-from smartcpd.stack import parts, stack
+from smartcpd.stack import stack
 from smartcpd.start import random_factors
 from smartcpd.storage import Dense
 
@@ -35,8 +34,6 @@ COMPARED, SAME_LOSS = 2e-4, 2e-3
 between runs taken for the same."""
 CROWDED_CARE = 0.1
 """Factor of both where the model is crowded: solutions of almost the same loss abound there."""
-FLOOR = 1e-2
-"""Of the column's mean: the least that a reduced or bred component begins with."""
 
 
 class CoreFit:
@@ -50,7 +47,7 @@ class CoreFit:
         self.tracker = Tracker(problem, settings, observe)
         self.descents = Descents(problem, settings, self.tracker, rng)
         self.starts = DenseStarts(problem, self.descents, rng)
-        self.crowded = problem.rank > min(problem.shape)
+        self.crowded = problem.rank > min((n for n in problem.shape if n > 1), default=1)
         self.n_init = settings.n_init
         self.runs: list[Candidate] = []
         self.bred: list[Candidate] = []
@@ -62,7 +59,7 @@ class CoreFit:
         self.tracker.begin_with(A[:, : self.problem.rank])
 
         def loop() -> Status:
-            B = self._reduced(A) if A.shape[1] > self.problem.rank else A
+            B = self.descents.reduced(A) if A.shape[1] > self.problem.rank else A
             return self._finish(B)
 
         return self.tracker.follow(loop)
@@ -70,7 +67,7 @@ class CoreFit:
     def from_scratch(self) -> Result:
         A = stack(random_factors(self.problem, self.problem.rank, self.rng))
         self.descents.compile(A)
-        self.tracker.begin_with(A)
+        self.tracker.begin_with(self.descents.inside(A))
         return self.tracker.follow(self._search)
 
     def _search(self) -> Status:
@@ -93,16 +90,18 @@ class CoreFit:
             one, two = (c.A for c in self._ranked()[:2])
             # Side by side, each at half its size.
             both = np.hstack([one, two]) * 0.5 ** (1 / len(self.problem.shape))
-            self.bred.append(self._narrowed(self._floored(both), f"run {number}, bred"))
+            self.bred.append(self._narrowed(self.descents.floored(both), f"run {number}, bred"))
         else:
             self.runs.append(self._narrowed(self.starts.wide(), f"run {number}"))
 
     def _narrowed(self, A: np.ndarray, phase: str) -> Candidate:
         """From a wide start to a candidate of the right rank."""
         steps = CROWDED_WIDE_STEPS if self.crowded else WIDE_STEPS
-        wide = self.descents.run(A, f"{phase}, {A.shape[1]} components", 0.0, steps)
+        wide = self.descents.run(A, f"{phase}, {A.shape[1]} components", most=steps, rough=True)
         best = min((c.loss for c in self.runs + self.bred), default=math.inf)
-        return self.descents.run(self._reduced(wide.A), phase, COMPARED * self._care, rival=best)
+        return self.descents.run(
+            self.descents.reduced(wide.A), phase, COMPARED * self._care, rival=best
+        )
 
     def _finish(self, A: np.ndarray) -> Status:
         found = self.descents.run(A, "finish", FINISHED * self._care)
@@ -136,15 +135,6 @@ class CoreFit:
     @property
     def _care(self) -> float:
         return CROWDED_CARE if self.crowded else 1.0
-
-    def _reduced(self, A: np.ndarray) -> np.ndarray:
-        return self._floored(merged_by_weight(A, self.problem, self.rng))
-
-    def _floored(self, A: np.ndarray) -> np.ndarray:
-        """Nonnegative entries lifted off 0, where a step could hardly move them."""
-        factors = zip(parts(A, self.problem.shape), self.starts.nonnegative, strict=True)
-        lifted = [np.maximum(F, FLOOR * F.mean(axis=0)) if n else F for F, n in factors]
-        return self.descents.inside(np.concatenate(lifted))
 
 
 def _settled(loss: float, remark: str = "") -> Status:

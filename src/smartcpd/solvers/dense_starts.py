@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from smartcpd.core import Core, Scales, Starts, expanded, is_linear
-from smartcpd.losses import Data
+from smartcpd.losses import Data, Domain
 from smartcpd.problem import Problem
 from smartcpd.solvers.descent import Descents
 from smartcpd.solvers.expected_counts import serves
@@ -75,7 +75,7 @@ class DenseStarts:
         """Infinite for measurements."""
         if self.problem.loss.data not in (Data.COUNTS, Data.BINARY):
             return math.inf
-        return self.storage.mean() * self.storage.n_cells / self.problem.freedom
+        return self.storage.n_events() / self.problem.freedom
 
     @cached_property
     def _scales(self) -> Scales:
@@ -86,13 +86,13 @@ class DenseStarts:
         return Core.of(self.storage, self._scales, math.ceil(WIDTH * self.problem.rank))
 
     def _expanded(self, core: Core, components: list[np.ndarray]) -> np.ndarray:
-        """Components of a core as stacked factors; the model of nonnegative ones gets the mean of
-        the data."""
+        """Components of a core as stacked factors; nonnegative models get the mean of the data."""
         factors = expanded(core, components, self.nonnegative, self.rng)
-        if all(self.nonnegative):
+        if self.problem.loss.domain is Domain.NONNEGATIVE:
             level = self.problem.loss.link(self.storage.mean())
-            now = np.prod([A.mean(axis=0) for A in factors], axis=0).sum()
-            factors = [A * (level / now) ** (1 / len(factors)) for A in factors]
+            now = float(np.prod([A.mean(axis=0) for A in factors], axis=0).sum())
+            if level > 0 and now > 0:
+                factors = [A * (level / now) ** (1 / len(factors)) for A in factors]
         return self.descents.inside(stack(factors))
 
     def _multiplied(self, width: int) -> np.ndarray:

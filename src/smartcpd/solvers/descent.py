@@ -9,12 +9,15 @@ import numpy as np
 
 from smartcpd.objectives import Estimate, objective_of
 from smartcpd.objectives.dense import DenseObjective
+from smartcpd.objectives.fibers import CELLS_WORTH_THREADS
 from smartcpd.problem import Problem
 from smartcpd.sample import CellSample
 from smartcpd.solvers.base import Settings
 from smartcpd.solvers.bounds import bounds
+from smartcpd.solvers.merging import merged_by_weight
 from smartcpd.solvers.quasi_newton import Function, QuasiNewton, Region
 from smartcpd.solvers.tracker import Tracker
+from smartcpd.stack import parts
 
 FINISHED = 5e-5
 """What the last steps of a finish may still gain, relative to the resolution of the loss."""
@@ -29,6 +32,8 @@ its rival, at its present pace, has lost."""
 NOISE = {"float32": 3e-8, "float64": 1e-14}
 """The relative rounding error of a loss."""
 DEFAULT_TOL = 0.02
+FLOOR = 1e-2
+"""Of the column's mean: the least that a merged or bred component begins with."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +51,7 @@ class Descents:
     def __init__(
         self, problem: Problem, settings: Settings, tracker: Tracker, rng: np.random.Generator
     ) -> None:
+        self.problem = problem
         self.tracker = tracker
         self.n_threads = settings.n_threads
         self.rng = rng
@@ -59,13 +65,28 @@ class Descents:
 
     def compile(self, A: np.ndarray) -> None:
         """Have everything compiled before a clock starts."""
-        some = self.objective.sampled(1, np.random.default_rng(0))
+        n_cells = CELLS_WORTH_THREADS if self.n_threads > 1 else 1
+        some = self.objective.sampled(n_cells, np.random.default_rng(0))
         for dtype in NOISE:
             some.gradient(A.astype(dtype))
         self.sample.resolution(A)
 
     def inside(self, A: np.ndarray) -> np.ndarray:
         return np.clip(A, self.region.low, self.region.high)
+
+    def reduced(self, A: np.ndarray) -> np.ndarray:
+        """A wide model with its components merged to the rank."""
+        return self.floored(merged_by_weight(A, self.problem, self.rng))
+
+    def floored(self, A: np.ndarray) -> np.ndarray:
+        """Nonnegative entries lifted off 0, where a step could hardly move them."""
+        factors = zip(
+            parts(A, self.region.shape), parts(self.region.low, self.region.shape), strict=True
+        )
+        lifted = [
+            np.maximum(F, FLOOR * F.mean(axis=0)) if low[0, 0] >= 0 else F for F, low in factors
+        ]
+        return self.inside(np.concatenate(lifted))
 
     def resolution(self, A: np.ndarray) -> float:
         """What noise alone does to the minimal loss over the cells of the objective."""
@@ -79,9 +100,11 @@ class Descents:
         tau: float = FINISHED,
         most: int = MOST_STEPS,
         rival: float = math.inf,
+        rough: bool = False,
     ) -> Candidate:
         """Steps until a few in a row gain less than ``tau`` of the resolution, or ``most``; or
-        until it seems that a loss as low as the ``rival``'s is out of reach.
+        until it seems that a loss as low as the ``rival``'s is out of reach. A ``rough`` run makes
+        all its steps, in float32.
         """
         tau *= self._care
         precision = "float32"
@@ -95,15 +118,17 @@ class Descents:
             self._note(newton, phase)
             gains = [*gains[1:], abs(gained)]
             stuck = promised == gained == 0.0
-            if tau == 0 and not stuck:
+            if rough and not stuck:
                 continue
             if iteration % SETTLED_STEPS == 0:
                 resolution = self.resolution(newton.point.A)
             noise = NOISE[precision] * abs(newton.point.value)
-            if precision == "float32" and tau < SWITCH:
+            if precision == "float32" and tau < SWITCH and not rough:
                 if stuck or max(promised, gained) <= max(SWITCH * resolution, noise):
                     precision = "float64"
                     newton.switch(self._function(precision), newton.point.A, NOISE[precision])
+                    # Losses of the two precisions do not compare to the last digits.
+                    self.tracker.begin_with(newton.point.A)
             elif stuck or sum(gains) <= max(tau * resolution, noise):
                 return Candidate(newton.point.A, newton.point.value, True)
             if iteration % MILESTONE == 0:

@@ -15,22 +15,24 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from smartcpd.core import Scales, is_linear, least_squares_rows
-from smartcpd.history import Status
+from smartcpd.history import Record, Status
+from smartcpd.model import CPModel
 from smartcpd.problem import Problem
 from smartcpd.solvers.base import Observer, Report, Result, Settings, Solver
-from smartcpd.solvers.core import FLOOR, CoreFit, check
-from smartcpd.solvers.descent import FINISHED, MOST_STEPS, Descents
+from smartcpd.solvers.core import CoreFit, check
+from smartcpd.solvers.descent import FINISHED, FLOOR, MOST_STEPS, Descents
 from smartcpd.solvers.quasi_newton import QuasiNewton, Region
-from smartcpd.solvers.tracker import Tracker
+from smartcpd.solvers.tracker import EndedError, Tracker
 from smartcpd.stack import parts, stack
 from smartcpd.start import random_factors
 from smartcpd.storage import Dense
 
-FULL_PASSES = 1 << 22
+FULL_PASSES = 1 << 23
 """Cells up to which passes over all of them are cheap, and nothing of this is needed."""
 PART_CELLS = 1 << 20
 """Of the part that is fitted from scratch; it has at least `ROWS_A_COMPONENT` rows a mode."""
 ROWS_A_COMPONENT = 2
+MOST_PART_CELLS = 1 << 24
 EXTENSION_CELLS = 512
 """Cells a parameter of the row when a factor is extended to all rows."""
 EXTENSION_STEPS = 6
@@ -42,7 +44,7 @@ GROWTH = 4
 SAMPLED = 5e-2
 """What the last steps on a sample may still gain, relative to the resolution of that sample."""
 MOST_CELLS = 1 << 27
-"""A pass over more than this is not made unless a whole fit allows it."""
+"""In the largest sample; passes over more would take seconds each."""
 STEPS_A_SAMPLE = 12
 """About how many passes a sample takes, to see whether the time will do."""
 
@@ -56,8 +58,8 @@ class Part:
     @classmethod
     def of(cls, shape: tuple[int, ...], rank: int, n_cells: int, rng: np.random.Generator) -> Part:
         """Random rows, as many of the long modes as ``n_cells`` allow; all of the short ones."""
-        most = _edge(shape, n_cells)
-        most = max(most, ROWS_A_COMPONENT * rank)
+        most = max(_edge(shape, n_cells), ROWS_A_COMPONENT * rank)
+        most = min(most, _edge(shape, MOST_PART_CELLS))
         sizes = [min(size, most) for size in shape]
         return cls([np.sort(rng.permutation(i)[:n]) for i, n in zip(shape, sizes, strict=True)])
 
@@ -105,12 +107,15 @@ class LargeFit:
 
     def from_scratch(self) -> Result:
         A = stack(random_factors(self.problem, self.problem.rank, self.rng))
+        A = self.descents.inside(A)
         self.descents.compile(A)
         self.tracker.begin_with(A)
         return self.tracker.follow(lambda: self._improved(self._extended(*self._part())))
 
     def from_start(self, start: list[np.ndarray]) -> Result:
         A = stack(start)
+        if A.shape[1] > self.problem.rank:
+            A = self.descents.reduced(A)
         self.descents.compile(A)
         self.tracker.begin_with(A)
         return self.tracker.follow(lambda: self._improved(A))
@@ -120,21 +125,34 @@ class LargeFit:
         part = Part.of(self.problem.shape, self.problem.rank, PART_CELLS, self.rng)
         storage = part.of_storage(self.storage)
         problem = replace(self.problem, storage=storage)
-        began = self.tracker.began
 
-        def observe(report: Report) -> bool:
-            self.tracker.check_time()
-            return False
+        def observe(report: Report) -> object:
+            """The user sees the rows; a model of the part would have another shape."""
+            record = named(report.record)
+            return self.tracker.observe(Report(record, lambda: self._filled(part, report.model())))
+
+        def named(record: Record) -> Record:
+            return record._replace(phase=f"{part.name}: {record.phase}")
 
         fit = CoreFit(problem, self._hasty(), self.rng, observe)
         result = fit.from_scratch()
-        late = fit.tracker.began - began
-        for row in result.history:
-            moved = row._replace(time=row.time + late, phase=f"{part.name}: {row.phase}")
-            self.tracker.history.append(moved)
+        self.tracker.history.extend(named(row) for row in result.history)
         self.tracker.entries += fit.tracker.entries
-        self.tracker.epoch += 1
+        self.tracker.epoch += fit.tracker.epoch
+        whole = stack(self._filled(part, CPModel(result.factors)).factors)
+        self.tracker.begin_with(self.descents.inside(whole))
+        if result.ended:
+            raise EndedError(result.status)
         return part, result.factors
+
+    def _filled(self, part: Part, model: CPModel) -> CPModel:
+        """A model of the part as one of all rows: those that it says nothing of are average."""
+        factors = []
+        for rows, size, F in zip(part.rows, self.problem.shape, model.factors, strict=True):
+            A = np.repeat(F.mean(axis=0)[None], size, axis=0)
+            A[rows] = F
+            factors.append(A)
+        return CPModel(factors, loss_function=self.problem.loss)
 
     def _hasty(self) -> Settings:
         """The part need not be fitted better than it represents the whole."""
@@ -148,12 +166,12 @@ class LargeFit:
             if len(part.rows[mode]) == size:
                 whole.append(factors[mode])
                 continue
-            n_cells = EXTENSION_CELLS * size * self.problem.rank
+            n_cells = min(EXTENSION_CELLS * size * self.problem.rank, MOST_PART_CELLS)
+            self.tracker.check_time()
             around = part.fewer(n_cells, mode, size, self.rng)
             pairs = zip(factors, part.rows, around.rows, strict=True)
             known = [F[np.searchsorted(r, kept).clip(0, len(r) - 1)] for F, r, kept in pairs]
-            known[mode] = np.repeat(factors[mode].mean(axis=0)[None], size, axis=0)
-            known[mode][part.rows[mode]] = factors[mode]
+            known[mode] = parts(self.tracker.best, self.problem.shape)[mode].copy()
             whole.append(self._rows(around.of_storage(self.storage), known, mode))
         return stack(whole)
 
@@ -163,7 +181,7 @@ class LargeFit:
         loss = self.problem.loss
         region = self.descents.region
         low, high = (parts(b, self.problem.shape)[mode] for b in (region.low, region.high))
-        if is_linear(loss):
+        if is_linear(loss) and loss.link(0.5) == 0.5:
             scales = Scales.of(storage, loss)
             solved = least_squares_rows(storage.array, known, mode, scales)
             floor = FLOOR * np.abs(solved).mean(axis=0)
@@ -181,7 +199,7 @@ class LargeFit:
     def _improved(self, A: np.ndarray) -> Status:
         """Descents on samples of fibers that grow, until the data or the time is used up."""
         whole, n_cells = self.descents.objective, self.storage.n_cells
-        wanted: float = FIRST_CELLS * self.problem.freedom
+        wanted: float = min(FIRST_CELLS * self.problem.freedom, MOST_CELLS)
         last_cells = 0
         while True:
             self.descents.objective = whole.sampled(wanted, self.rng)

@@ -22,6 +22,7 @@ from smartcpd.solvers.relay import Relay
 from smartcpd.storage import Dense
 
 TINY = 1e-300
+CARE = 0.02
 
 
 def serves(problem: Problem) -> bool:
@@ -40,8 +41,10 @@ def check(problem: Problem) -> None:
 
 def normalised(factors: list[np.ndarray], on_simplex: list[bool]) -> list[np.ndarray]:
     """Columns of unit sum where wanted, the scale going to the other modes, if there are any."""
+    # A column that vanished becomes uniform.
+    factors = [A + TINY for A in factors]
     sums = [
-        np.maximum(A.sum(axis=0), TINY) if simplex else np.ones(A.shape[1])
+        A.sum(axis=0) if simplex else np.ones(A.shape[1])
         for A, simplex in zip(factors, on_simplex, strict=True)
     ]
     share = np.prod(sums, axis=0) ** (1 / max(1, on_simplex.count(False)))
@@ -67,8 +70,11 @@ def _run(
             first, free, start, rng, given_start=False, prefix="without the constraint: "
         )
         start = normalised(result.factors, [c.name == "simplex" for c in problem.constraints])
-        if not result.status.converged:
+        if result.ended:
             return replace(result, factors=start)
+    # What is left to gain is small next to the loss.
+    stopping = replace(settings.stopping, tol=CARE * settings.stopping.tol)
+    relay.settings = replace(settings, stopping=stopping)
     return relay.run(mm, problem, start, rng, given_start=True)
 
 

@@ -18,6 +18,13 @@ class Relay:
     settings: Settings
     observe: Observer
     history: History = field(default_factory=History)
+    last: Record | None = None
+    """Where the legs so far ended, whether their rows were kept or not."""
+
+    @classmethod
+    def after(cls, settings: Settings, observe: Observer, history: History) -> Relay:
+        """Goes on after a fit that is over."""
+        return cls(settings, observe, History(history), history[-1] if history else None)
 
     def run(
         self,
@@ -29,9 +36,10 @@ class Relay:
         given_start: bool,
         most_epochs: int | None = None,
         prefix: str = "",
+        comparable: bool = True,
     ) -> Result:
-        """Another leg; the result has the history of all."""
-        before = self.history[-1] if self.history else None
+        """Another leg; the result has the history of all whose losses are ``comparable``."""
+        before = self.last
         stopping = self.settings.stopping
         if before is not None:
             stopping = replace(stopping, max_epochs=max(1, stopping.max_epochs - before.epoch))
@@ -51,9 +59,12 @@ class Relay:
             return record._replace(phase=prefix + record.phase)
 
         def observe(report: Report) -> object:
-            return self.observe(replace(report, record=joined(report.record)))
+            return comparable and self.observe(replace(report, record=joined(report.record)))
 
         settings = replace(self.settings, stopping=stopping, given_start=given_start)
         result = solver.run(problem, settings, start, rng, observe)
-        self.history.extend(joined(record) for record in result.history)
+        rows = [joined(record) for record in result.history]
+        self.last = rows[-1] if rows else before
+        if comparable:
+            self.history.extend(rows)
         return replace(result, history=self.history)

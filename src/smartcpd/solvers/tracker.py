@@ -39,6 +39,7 @@ class Tracker:
         self.epoch = 0
         self.entries = 0
         self.began = time.perf_counter()
+        self.ended = False
         self._sample = CellSample(problem)
 
     def start_clock(self) -> None:
@@ -74,11 +75,12 @@ class Tracker:
         best = self.best if math.isfinite(self.best_objective) else self.latest
         if best.shape[1] > self.problem.rank:
             best = merged(best, self.problem)
-        return Result(unstack(best, self.problem.shape), self.history, status)
+        return Result(unstack(best, self.problem.shape), self.history, status, self.ended)
 
     def check_time(self) -> None:
         """End a stretch without records when the user's time is over."""
         if self.out_of_time and self.history:
+            self.ended = True
             raise EndedError(self.settings.stopping.out_of_time(self.epoch))
 
     def penalty(self, A: np.ndarray) -> float:
@@ -93,7 +95,9 @@ class Tracker:
         user's, or a loss that is not finite, ends the fit.
         """
         status = self._remember(A, estimate, phase) or self._kkt_status(A)
-        status = status or self.settings.stopping.limit(self.history)
+        limit = self.settings.stopping.limit(self.history)
+        self.ended = self.ended or limit is not None
+        status = status or limit
         if status is not None:
             raise EndedError(status)
 
@@ -115,10 +119,12 @@ class Tracker:
             return CPModel(unstack(A, self.problem.shape), loss_function=self.problem.loss)
 
         if self.observe(Report(record, now)):
+            self.ended = True
             return Status(False, f"Stopped by the callback at epoch {self.epoch}.")
         return None
 
     def interrupted(self) -> Status:
+        self.ended = True
         return Status(
             False,
             f"Interrupted at epoch {self.epoch}; this is the best model until then.",

@@ -122,13 +122,19 @@ class Dense:
         """Over the same cells as `mean`."""
         return self._moments[1]
 
+    def n_events(self) -> float:
+        """About how much there is to learn from counts: their sum, or how many there are where
+        they are in other units."""
+        counts = [(int(np.count_nonzero(slab)), slab.size) for slab in self._spread()]
+        nonzero, n_cells = (sum(column) for column in zip(*counts, strict=True))
+        return max(self.mean(), nonzero / n_cells) * self.n_cells
+
     @cached_property
     def _moments(self) -> tuple[float, float]:
-        slabs = [slab for _, slab in self._slabs()]
-        slabs = slabs[:: max(1, -(-self.n_cells // SCALED_BY))]
-        n_cells = sum(slab.size for slab in slabs)
         total = squares = 0.0
-        for slab in slabs:
+        n_cells = 0
+        for slab in self._spread():
+            n_cells += slab.size
             flat = slab.astype(np.float64).reshape(-1)
             total += float(flat.sum())
             squares += float(flat @ flat)
@@ -148,6 +154,11 @@ class Dense:
             if loss.data is Data.BINARY:
                 bad |= (slab != 0) & (slab != 1)
             self._refuse(slab, start, bad, f"loss '{loss}' needs {allowed}")
+
+    def _spread(self) -> list[np.ndarray]:
+        """All slabs, or enough of them to judge a large tensor by."""
+        slabs = [slab for _, slab in self._slabs()]
+        return slabs[:: max(1, self.n_cells // SCALED_BY)]
 
     def _slabs(self) -> Iterator[tuple[int, np.ndarray]]:
         """Views of some slices of the first mode at a time, so that no check copies the tensor."""
