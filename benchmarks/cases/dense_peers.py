@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import logging
 import statistics
 import time
 from collections.abc import Iterator
@@ -104,11 +105,12 @@ def pyttb_lbfgsb(
 
 
 def as_sparse(X: np.ndarray) -> SparseData:
-    indices = np.argwhere(X)
+    indices = np.ascontiguousarray(np.argwhere(X))
     return SparseData(indices, X[tuple(indices.T)].astype(np.float64), X.shape)
 
 
 def run() -> Iterator[str]:
+    logging.getLogger().setLevel(logging.ERROR)  # pyttb warns of a copy it has to make
     for kind, times_to_aim, times_whole in CASES:
         compiled(kind)
         aimed, whole, pairs = [], [], []

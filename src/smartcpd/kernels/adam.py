@@ -1,7 +1,8 @@
 """Iterations of Adam on sampled cells, many in one call.
 
 An iteration reads a few thousand cells and updates every factor, too little work to be worth a call
-from Python each, or threads: the loop is serial, so its result depends on nothing but its input.
+from Python each. Many cells are split in two groups with gradients of their own, which are added in
+order: the result does not depend on whether two threads share them.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba import types
+from numba import prange, types
 
 from smartcpd.kernels.blocks import precision
 from smartcpd.kernels.compiling import FASTMATH, compile_kernel, in_precision
@@ -20,6 +21,8 @@ from smartcpd.kernels.lanes import LANES, fill, load, store, total
 
 CHUNK = 256
 """Cells worked on at a time."""
+WORTH_GROUPS = 2048
+"""Cells of an iteration from which on there are two groups."""
 
 
 def make_cut(order: int, mode: int = 0) -> Any:
@@ -112,25 +115,33 @@ def make_iterations(order: int, width: int) -> Any:
 
         Each reads as many cells as there are weights. ``rule`` is (rate, beta_1, beta_2, epsilon).
         All matrices have padded rows, and bounds of zero keep the padding of A at zero; G is
-        scratch.
+        scratch, as many times the rows of A as there are groups.
         """
         n_samples = weights.size
-        m = np.empty(CHUNK)
-        d = np.empty(CHUNK)
+        n_rows = A.shape[0]
+        n_groups = G.shape[0] // n_rows
+        share = -(-n_samples // n_groups)
         for t in range(clocks.size):
-            G[:] = 0.0
-            for start in range(0, n_samples, CHUNK):
-                n = min(CHUNK, n_samples - start)
-                at = t * n_samples + start
-                columns = cut(rows, at, at + n)
-                model_values(A, columns, m[:n])
-                derivative(x[at : at + n], m[:n], loss_p, d[:n])
-                for b in range(n):
-                    d[b] *= weights[start + b]
-                add_gradient(A, columns, d[:n], G)
+            for group in prange(n_groups):
+                m = np.empty(CHUNK)
+                d = np.empty(CHUNK)
+                G_own = G[group * n_rows : (group + 1) * n_rows]
+                G_own[:] = 0.0
+                last = min((group + 1) * share, n_samples)
+                for start in range(group * share, last, CHUNK):
+                    n = min(CHUNK, last - start)
+                    at = t * n_samples + start
+                    columns = cut(rows, at, at + n)
+                    model_values(A, columns, m[:n])
+                    derivative(x[at : at + n], m[:n], loss_p, d[:n])
+                    for b in range(n):
+                        d[b] *= weights[start + b]
+                    add_gradient(A, columns, d[:n], G_own)
+            for group in range(1, n_groups):
+                G[:n_rows] += G[group * n_rows : (group + 1) * n_rows]
             # Flat, for loops long enough to be vectorised.
             update(
-                G.reshape(-1),
+                G[:n_rows].reshape(-1),
                 rule,
                 clocks[t],
                 low.reshape(-1),
@@ -144,7 +155,7 @@ def make_iterations(order: int, width: int) -> Any:
 
 
 @cache
-def compiled_iterations(order: int, width: int) -> Any:
+def compiled_iterations(order: int, width: int, parallel: bool) -> Any:
     kinds = precision("float64")
     signature = types.void(
         ROWS,
@@ -157,4 +168,5 @@ def compiled_iterations(order: int, width: int) -> Any:
         *[kinds.matrix] * 6,
     )
     function = in_precision(make_iterations(order, width), np.float64)
-    return compile_kernel(function, signature, f"adam.{order}.{width}")
+    name = f"adam.{order}.{width}.{'parallel' if parallel else 'serial'}"
+    return compile_kernel(function, signature, name, parallel=parallel)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from smartcpd.history import Status
-from smartcpd.kernels.adam import compiled_iterations
+from smartcpd.kernels.adam import WORTH_GROUPS, compiled_iterations
 from smartcpd.kernels.lanes import padded
 from smartcpd.objectives import objective_of
 from smartcpd.problem import Problem
@@ -91,16 +91,22 @@ class Adam:
     A has padded rows; the moments, too.
     """
 
-    def __init__(self, rule: GCPAdam, problem: Problem, A: np.ndarray) -> None:
+    def __init__(self, rule: GCPAdam, problem: Problem, A: np.ndarray, n_threads: int = 1) -> None:
         self.rule = rule
         self.rank = A.shape[1]
         self.A = padded(A)
-        self.first, self.second, self._G = (padded(np.zeros_like(A)) for _ in range(3))
+        self.first, self.second = (padded(np.zeros_like(A)) for _ in range(2))
+        self._G = padded(np.zeros((2 * A.shape[0], self.rank)))
         self.iterations = 0
         self._low, self._high = (padded(np.tile(b, self.rank)) for b in bounds(problem))
         self._derivative = problem.loss.derivative_block("float64")
         self._loss_p = problem.loss.params
-        self._compiled = compiled_iterations(len(problem.shape), self.A.shape[1])
+        self._compiled = {
+            groups: compiled_iterations(
+                len(problem.shape), self.A.shape[1], groups > 1 and n_threads > 1
+            )
+            for groups in (1, 2)
+        }
 
     @property
     def factors(self) -> np.ndarray:
@@ -110,7 +116,8 @@ class Adam:
         """One iteration for every ``weights.size`` cells drawn."""
         rule = self.rule
         done, n_iterations = self.iterations, draws.x.size // weights.size
-        self._compiled(
+        groups = 2 if weights.size >= WORTH_GROUPS else 1
+        self._compiled[groups](
             draws.rows,
             draws.x,
             weights,
@@ -124,7 +131,7 @@ class Adam:
             self.A,
             self.first,
             self.second,
-            self._G,
+            self._G[: groups * len(self.A)],
         )
         self.iterations += n_iterations
 
@@ -160,7 +167,7 @@ class Run:
         # From a stream of its own, so that the fit does not depend on how it is watched.
         self.look = objective.watch(A, rng.spawn(1)[0])
         self.sampler = rule.sampler(problem)
-        self.adam = Adam(rule, problem, A)
+        self.adam = Adam(rule, problem, A, settings.n_threads)
         self.tracker.begin_with(A)
 
     def solve(self) -> Result:
