@@ -1,8 +1,8 @@
 """An iteration of gcp-adam against pyttb's Adam (count 100³, rank 20, 10,000 cells a gradient).
 
-With two threads, if there are. Then the exact loss after as many iterations of both from the same start; also with
-the bias correction of Adam as published, whose clock advances by one in an iteration where pyttb's,
-and by default ours, advances by an epoch.
+With two threads, if there are. Then the exact loss after as many iterations of both from the same
+start; also with the bias correction of Adam as published, whose clock advances by one in an
+iteration where pyttb's, and by default ours, advances by an epoch.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ OTHERS = {
     "sparse": ("smd", "mm", "lbfgs", "gcp-adam"),
     "dense": ("smd", "mm", "lbfgs", "ggn", "gcp-adam"),
 }
-AT_MOST = 100.0
+AT_MOST = 60.0
 
 
 def nyc() -> np.ndarray:

@@ -18,6 +18,8 @@ from smartcpd import SmartCPD, datasets
 
 SEEDS = range(930_000, 930_010)
 PEER_SEEDS = SEEDS[:2]
+MARGIN = 1e-6
+"""Of a loss, relatively: what is called the same."""
 
 
 def run() -> Iterator[str]:
@@ -46,7 +48,7 @@ def run() -> Iterator[str]:
             peers.genten_sgd(data, start, "poisson", 60.0, epochs=(20, 60)),
             peers.genten_lbfgsb(data, start, max_iterations=300),
         ):
-            mine = seconds_to(history, peer.loss)
+            mine = seconds_to(history, peer.loss + MARGIN * abs(peer.loss))
             yield (
                 f"seed {seed}: {peer.description} ends at {peer.loss:.6f} after "
                 f"{peer.seconds:.0f} s; ours is there after {mine:.2f} s and ends at "

@@ -92,7 +92,7 @@ class Stopping:
             return None
         last = rows[-1]
         change = rows[-1 - WINDOW].objective - last.objective
-        scale = 5e-4 * abs(last.loss)
+        scale = 5e-5 * abs(last.loss)
         # The resolution costs about as much as a pass over little data.
         if len(rows) % WINDOW == 0:
             scale = max(scale, 5e-3 * resolution())

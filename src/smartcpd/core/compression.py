@@ -18,6 +18,8 @@ SLAB_CELLS = 1 << 18
 LOWEST_SCALE = 0.05
 """A slice with a smaller share of the mean than this is scaled as if it had it."""
 LARGEST_GRAM = 600
+GRAM_CELLS = 1 << 21
+"""As many cells tell a basis as well as more would."""
 
 
 def is_linear(loss: Loss) -> bool:
@@ -80,27 +82,33 @@ class Core:
         return cls(np.ascontiguousarray(core, dtype=np.float64), ordered, scales)
 
 
-def slabs(X: np.ndarray, axis: int) -> Iterator[tuple[slice, np.ndarray]]:
-    """Some slices at a time, as float32."""
+def slabs(X: np.ndarray, axis: int, every: int = 1) -> Iterator[tuple[slice, np.ndarray]]:
+    """Some slices at a time, as float32; all, or ``every`` so many."""
     step = max(1, SLAB_CELLS * X.shape[axis] // X.size)
-    for start in range(0, X.shape[axis], step):
+    for start in range(0, X.shape[axis], step * every):
         where = slice(start, min(start + step, X.shape[axis]))
         yield where, X[(slice(None),) * axis + (where,)].astype(np.float32)
 
 
-def _scaled_slabs(X: np.ndarray, mode: int, scales: Scales) -> Iterator[tuple[slice, np.ndarray]]:
+def _scaled_slabs(
+    X: np.ndarray, mode: int, scales: Scales, every: int = 1
+) -> Iterator[tuple[slice, np.ndarray]]:
     """Slabs along another mode than ``mode``, scaled, with ``mode`` first and the rest flat."""
     axis = 1 if mode == 0 else 0
-    for where, slab in slabs(X, axis):
+    for where, slab in slabs(X, axis, every):
         for k, rows in enumerate(scales.rows):
             own = rows[where] if k == axis else rows
             slab *= own.astype(np.float32).reshape([-1 if j == k else 1 for j in range(X.ndim)])
-        yield where, np.moveaxis(slab, mode, 0).reshape(X.shape[mode], -1)
+        if mode == X.ndim - 1:
+            yield where, slab.reshape(-1, X.shape[mode]).T
+        else:
+            yield where, np.moveaxis(slab, mode, 0).reshape(X.shape[mode], -1)
 
 
 def _gram(X: np.ndarray, mode: int, scales: Scales) -> np.ndarray:
+    """Of all slabs, or of some that are spread over a large tensor."""
     gram = np.zeros((X.shape[mode], X.shape[mode]))
-    for _, slab in _scaled_slabs(X, mode, scales):
+    for _, slab in _scaled_slabs(X, mode, scales, every=max(1, X.size // GRAM_CELLS)):
         gram += slab @ slab.T
     return gram
 
@@ -124,7 +132,7 @@ def _first_mode(shape: tuple[int, ...]) -> int:
     """The mode to compress first: a long one, but not so long that its Gram matrix is costly."""
     fitting = [k for k, size in enumerate(shape) if size <= LARGEST_GRAM]
     if fitting:
-        return max(fitting, key=lambda k: shape[k])
+        return max(fitting, key=lambda k: (shape[k], k))
     return min(range(len(shape)), key=lambda k: shape[k])
 
 

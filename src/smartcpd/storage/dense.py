@@ -17,8 +17,8 @@ from smartcpd.kernels.gather import dense_gather, dense_lines
 from smartcpd.losses import Data, Loss
 from smartcpd.stack import offsets
 
-SLAB_CELLS = 1 << 21
-SCALED_BY = 1 << 24
+SLAB_CELLS = 1 << 18
+SCALED_BY = 1 << 21
 """Cells by which the scale of a large tensor is judged."""
 
 
