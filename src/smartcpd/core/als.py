@@ -9,6 +9,8 @@ import numpy as np
 RIDGE = 1e-6
 MOMENTUM = 0.5
 """At first; grows by a twentieth a sweep while the residual falls, up to 1."""
+LARGE = 1 << 15
+"""Numbers in a core from which on float32 is worth its haste."""
 SAME = 0.95
 """The product of cosines from which on two components are taken for the same."""
 
@@ -26,7 +28,9 @@ class Starts:
 
     @classmethod
     def random(cls, core: np.ndarray, rank: int, n_starts: int, rng: np.random.Generator) -> Starts:
-        return cls(core, [rng.standard_normal((n_starts, size, rank)) for size in core.shape])
+        precision = np.float32 if core.size > LARGE else np.float64
+        normal = [rng.standard_normal((n_starts, size, rank)) for size in core.shape]
+        return cls(core.astype(precision), [A.astype(precision) for A in normal])
 
     def __post_init__(self) -> None:
         n_starts = len(self.factors[0])
@@ -51,7 +55,7 @@ class Starts:
         return few
 
     def factors_of(self, start: int) -> list[np.ndarray]:
-        return [A[start] for A in self.factors]
+        return [A[start].astype(np.float64) for A in self.factors]
 
     def agree(self) -> bool:
         """Whether the first two starts found the same components."""
@@ -59,13 +63,13 @@ class Starts:
 
         cosines = 1.0
         for A in self.factors:
-            unit = A[:2] / np.maximum(np.linalg.norm(A[:2], axis=1, keepdims=True), 1e-300)
+            unit = A[:2] / np.maximum(np.linalg.norm(A[:2], axis=1, keepdims=True), 1e-30)
             cosines = cosines * (unit[0].T @ unit[1])
         rows, columns = linear_sum_assignment(-np.asarray(cosines))
         return bool(np.asarray(cosines)[rows, columns].min() >= SAME)
 
     def _sweep(self) -> None:
-        weight = np.where(self.plain, 0.0, self.momentum)[:, None, None]
+        weight = np.where(self.plain, 0.0, self.momentum)[:, None, None].astype(self.core.dtype)
         new = [A + weight * (A - B) for A, B in zip(self.factors, self.before, strict=True)]
         residuals = self._least_squares(new)
         worse = (residuals > self.residuals * (1 + 1e-12)) & ~self.plain
@@ -90,7 +94,7 @@ class Starts:
                     axis=-3
                 )
             factors[mode] = self._solved(factors, mode, projected.transpose(1, 0, 2))
-        products = np.ones((n_starts, 1, rank))
+        products = np.ones((n_starts, 1, rank), self.core.dtype)
         for A in factors[:-1]:
             products = (products[:, :, None] * A[:, None]).reshape(n_starts, -1, rank)
         flat = products.transpose(1, 0, 2).reshape(products.shape[1], -1)
@@ -98,8 +102,9 @@ class Starts:
         projected = projected.reshape(shape[-1], n_starts, rank).transpose(1, 0, 2)
         factors[-1] = self._solved(factors, order - 1, projected)
         grams = np.prod([A.transpose(0, 2, 1) @ A for A in factors], axis=0)
-        model = (projected * factors[-1]).sum(axis=(1, 2))
-        return np.asarray(self.square - 2 * model + grams.sum(axis=(1, 2)))
+        model = (projected * factors[-1]).sum(axis=(1, 2), dtype=np.float64)
+        square = grams.sum(axis=(1, 2), dtype=np.float64)
+        return np.asarray(self.square - 2 * model + square)
 
     @staticmethod
     def _solved(factors: list[np.ndarray], mode: int, projected: np.ndarray) -> np.ndarray:
@@ -107,6 +112,6 @@ class Starts:
             [A.transpose(0, 2, 1) @ A for k, A in enumerate(factors) if k != mode], axis=0
         )
         rank = grams.shape[1]
-        ridge = RIDGE * np.trace(grams, axis1=1, axis2=2) / rank + 1e-300
-        grams = grams + ridge[:, None, None] * np.eye(rank)
+        ridge = RIDGE * np.trace(grams, axis1=1, axis2=2) / rank + 1e-30
+        grams = grams + ridge[:, None, None] * np.eye(rank, dtype=grams.dtype)
         return np.linalg.solve(grams, projected.transpose(0, 2, 1)).transpose(0, 2, 1)

@@ -32,8 +32,9 @@ RUNS, CROWDED_RUNS = (2, 5), (6, 14)
 COMPARED, SAME_LOSS = 2e-4, 2e-3
 """Changes of the loss, relative to its resolution: of a run that is to be compared with others, and
 between runs taken for the same."""
-CROWDED_CARE = 0.1
-"""Factor of both where the model is crowded: solutions of almost the same loss abound there."""
+CROWDED_FINISHED, CROWDED_CARE = 5e-6, 0.1
+"""Where a model is crowded, solutions of almost the same loss abound, descents are slow: what a
+finish may still gain there, and a factor of what runs are compared by."""
 
 
 class CoreFit:
@@ -73,7 +74,7 @@ class CoreFit:
     def _search(self) -> Status:
         A = self.starts.agreed()
         if A is not None:
-            found = self.descents.run(A, "finish", FINISHED * self._care, AGREED_STEPS)
+            found = self.descents.run(A, "finish", self._finished, AGREED_STEPS)
             if found.settled and not self.crowded and self.n_init == 1:
                 return _settled(found.loss, "Two independent starts agreed on it.")
             self.runs.append(self.descents.run(found.A, "run 1", COMPARED * self._care))
@@ -104,7 +105,7 @@ class CoreFit:
         )
 
     def _finish(self, A: np.ndarray) -> Status:
-        found = self.descents.run(A, "finish", FINISHED * self._care)
+        found = self.descents.run(A, "finish", self._finished)
         if not found.settled:
             return Status(
                 False,
@@ -131,6 +132,10 @@ class CoreFit:
         margin = SAME_LOSS * self._care * self.descents.resolution(best.A)
         margin += 1e-7 * abs(best.loss)
         return sum(run.loss <= best.loss + margin for run in self.runs) >= 2
+
+    @property
+    def _finished(self) -> float:
+        return CROWDED_FINISHED if self.crowded else FINISHED
 
     @property
     def _care(self) -> float:

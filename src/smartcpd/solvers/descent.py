@@ -19,9 +19,9 @@ from smartcpd.solvers.quasi_newton import Function, QuasiNewton, Region
 from smartcpd.solvers.tracker import Tracker
 from smartcpd.stack import parts
 
-FINISHED = 5e-5
+FINISHED = 2e-4
 """What the last steps of a finish may still gain, relative to the resolution of the loss."""
-SWITCH = 1e-4
+SWITCH = 1e-3
 """The same for a single step, where float64 takes over."""
 SETTLED_STEPS = 5
 MOST_STEPS = 500
