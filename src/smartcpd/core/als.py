@@ -84,34 +84,37 @@ class Starts:
         """One mode after the other, in place; the squared residual of each start."""
         order, (n_starts, _, rank) = self.core.ndim, factors[0].shape
         shape = self.core.shape
+        grams = [A.transpose(0, 2, 1) @ A for A in factors]
         last = factors[-1].transpose(1, 0, 2).reshape(shape[-1], -1)
         partial = (self.core.reshape(-1, shape[-1]) @ last).reshape(*shape[:-1], n_starts, rank)
         # All modes but the last share a contraction, since the last factor stays as it was.
         for mode in range(order - 1):
             projected = partial
             for k in reversed([k for k in range(order - 1) if k != mode]):
-                projected = (np.moveaxis(projected, k, -3) * factors[k].transpose(1, 0, 2)).sum(
-                    axis=-3
+                projected = np.einsum(
+                    "...ksr,skr->...sr", np.moveaxis(projected, k, -3), factors[k]
                 )
-            factors[mode] = self._solved(factors, mode, projected.transpose(1, 0, 2))
+            self._solve(factors, grams, mode, projected.transpose(1, 0, 2))
         products = np.ones((n_starts, 1, rank), self.core.dtype)
         for A in factors[:-1]:
             products = (products[:, :, None] * A[:, None]).reshape(n_starts, -1, rank)
         flat = products.transpose(1, 0, 2).reshape(products.shape[1], -1)
         projected = self.core.reshape(-1, shape[-1]).T @ flat
         projected = projected.reshape(shape[-1], n_starts, rank).transpose(1, 0, 2)
-        factors[-1] = self._solved(factors, order - 1, projected)
-        grams = np.prod([A.transpose(0, 2, 1) @ A for A in factors], axis=0)
+        self._solve(factors, grams, order - 1, projected)
         model = (projected * factors[-1]).sum(axis=(1, 2), dtype=np.float64)
-        square = grams.sum(axis=(1, 2), dtype=np.float64)
+        square = np.prod(grams, axis=0).sum(axis=(1, 2), dtype=np.float64)
         return np.asarray(self.square - 2 * model + square)
 
     @staticmethod
-    def _solved(factors: list[np.ndarray], mode: int, projected: np.ndarray) -> np.ndarray:
-        grams = np.prod(
-            [A.transpose(0, 2, 1) @ A for k, A in enumerate(factors) if k != mode], axis=0
-        )
-        rank = grams.shape[1]
-        ridge = RIDGE * np.trace(grams, axis1=1, axis2=2) / rank + 1e-30
-        grams = grams + ridge[:, None, None] * np.eye(rank, dtype=grams.dtype)
-        return np.linalg.solve(grams, projected.transpose(0, 2, 1)).transpose(0, 2, 1)
+    def _solve(
+        factors: list[np.ndarray], grams: list[np.ndarray], mode: int, projected: np.ndarray
+    ) -> None:
+        """The normal equations of one mode; its factor and Gram matrix change in place."""
+        matrix = np.prod([G for k, G in enumerate(grams) if k != mode], axis=0)
+        rank = matrix.shape[1]
+        ridge = RIDGE * np.trace(matrix, axis1=1, axis2=2) / rank + 1e-30
+        matrix += ridge[:, None, None] * np.eye(rank, dtype=matrix.dtype)
+        A = np.linalg.solve(matrix, projected.transpose(0, 2, 1)).transpose(0, 2, 1)
+        factors[mode] = A
+        grams[mode] = A.transpose(0, 2, 1) @ A

@@ -29,7 +29,7 @@ AGREED_STEPS = 60
 WIDE_STEPS, CROWDED_WIDE_STEPS = 20, 60
 RUNS, CROWDED_RUNS = (2, 5), (6, 14)
 """At least and at most; the second where there are more components than a mode has rows."""
-COMPARED, SAME_LOSS = 2e-4, 2e-3
+COMPARED, SAME_LOSS = 5e-4, 2e-3
 """Changes of the loss, relative to its resolution: of a run that is to be compared with others, and
 between runs taken for the same."""
 CROWDED_FINISHED, CROWDED_CARE = 5e-6, 0.1

@@ -18,7 +18,7 @@ from smartcpd.stack import parts, stack
 from smartcpd.start import random_factors
 from smartcpd.storage import Dense
 
-FIRST_STARTS, FIRST_SWEEPS, MORE_SWEEPS = 4, 20, 80
+FIRST_STARTS, FIRST_SWEEPS, MORE_SWEEPS = 4, 20, 120
 WIDTH = 1.5
 """Components of a wide start, relative to the rank."""
 WIDE_STARTS, WIDE_SWEEPS = 2, 40
