@@ -17,11 +17,10 @@ from smartcpd.objectives import Estimate
 from smartcpd.problem import Problem
 from smartcpd.solvers.base import Observer, Result, Settings, Solver
 from smartcpd.solvers.bounds import bounds, check_bounds
-from smartcpd.solvers.merging import merged
 from smartcpd.solvers.mm import entries_of
 from smartcpd.solvers.steady import SteadyObjective
 from smartcpd.solvers.tracker import Tracker
-from smartcpd.stack import offsets, stack
+from smartcpd.stack import offsets
 from smartcpd.storage import SparseTensor
 
 RIDGE = 1e-12
@@ -106,13 +105,10 @@ def _run(
     observe: Observer,
 ) -> Result:
     """Fit by alternating least squares; superfluous components are merged first."""
-    A = stack(start)
-    if A.shape[1] > problem.rank:
-        A = merged(A, problem)
-    tracker = Tracker(problem, settings.for_full_passes(), observe)
+    tracker = Tracker.of_passes(problem, settings, start, observe)
+    A = tracker.best.copy()
     objective = SteadyObjective.of(problem, settings.n_threads)
     objective.compile(A)
-    tracker.begin_with(A)
     return tracker.follow(lambda: _descend(problem, objective, tracker))
 
 

@@ -28,12 +28,10 @@ from smartcpd.problem import Problem
 from smartcpd.solvers.base import Observer, Result, Settings, Solver
 from smartcpd.solvers.bounded_quadratic import BoundedQuadratic
 from smartcpd.solvers.bounds import bounds, check_bounds
-from smartcpd.solvers.merging import merged
 from smartcpd.solvers.mm import entries_of
 from smartcpd.solvers.preconditioner import Preconditioner
 from smartcpd.solvers.quasi_newton import Point
 from smartcpd.solvers.tracker import Tracker
-from smartcpd.stack import stack
 from smartcpd.stopping import ROUNDING
 from smartcpd.storage import SparseTensor
 
@@ -211,16 +209,13 @@ def _run(
     observe: Observer,
 ) -> Result:
     """Fit by Gauss-Newton steps; superfluous components are merged first."""
-    A = stack(start)
-    if A.shape[1] > problem.rank:
-        A = merged(A, problem)
-    tracker = Tracker(problem, settings.for_full_passes(), observe)
+    tracker = Tracker.of_passes(problem, settings, start, observe)
+    A = tracker.best.copy()
     objective = objective_of(problem.storage, problem.loss, settings.n_threads)
     assert isinstance(objective, DenseObjective | SparseObjective)
     low, high = bounds(problem)
     objective.gradient(A)
     objective.curvature_product(A, A)
-    tracker.begin_with(A)
     descent = Descent(objective, tracker, low, high, rng, entries_of(problem))
     return tracker.follow(descent.solve)
 

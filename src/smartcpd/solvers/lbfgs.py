@@ -14,11 +14,9 @@ from smartcpd.objectives import Estimate
 from smartcpd.problem import Problem
 from smartcpd.solvers.base import Observer, Result, Settings, Solver
 from smartcpd.solvers.bounds import bounds, check_bounds
-from smartcpd.solvers.merging import merged
 from smartcpd.solvers.mm import entries_of
 from smartcpd.solvers.steady import SteadyObjective
 from smartcpd.solvers.tracker import EndedError, Tracker
-from smartcpd.stack import stack
 
 REFRESH = 50
 """Iterations after which an approximate background is settled anew. More than multiplicative
@@ -124,14 +122,11 @@ def _run(
     observe: Observer,
 ) -> Result:
     """Fit by L-BFGS-B; superfluous components are merged first."""
-    A = stack(start)
-    if A.shape[1] > problem.rank:
-        A = merged(A, problem)
-    tracker = Tracker(problem, settings.for_full_passes(), observe)
+    tracker = Tracker.of_passes(problem, settings, start, observe)
+    A = tracker.best.copy()
     objective = SteadyObjective.of(problem, settings.n_threads)
     low, high = (np.broadcast_to(b, A.shape).reshape(-1) for b in bounds(problem))
     objective.compile(A)
-    tracker.begin_with(A)
     limits = list(zip(low.tolist(), high.tolist(), strict=True))
     return tracker.follow(Descent(objective, tracker, A, limits, entries_of(problem)).solve)
 

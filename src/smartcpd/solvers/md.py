@@ -20,11 +20,10 @@ from smartcpd.mirrors import Mirror
 from smartcpd.objectives import Estimate
 from smartcpd.problem import Problem
 from smartcpd.solvers.base import Observer, Result, Settings, Solver
-from smartcpd.solvers.merging import merged
 from smartcpd.solvers.mm import REFRESH, entries_of
 from smartcpd.solvers.steady import SteadyObjective
 from smartcpd.solvers.tracker import Tracker
-from smartcpd.stack import offsets, stack
+from smartcpd.stack import offsets
 from smartcpd.stopping import ROUNDING
 
 MARGIN = 0.9
@@ -125,10 +124,8 @@ def _run(
     observe: Observer,
 ) -> Result:
     """Fit by block mirror descent; superfluous components are merged first."""
-    A = stack(start)
-    if A.shape[1] > problem.rank:
-        A = merged(A, problem)
-    tracker = Tracker(problem, settings.for_full_passes(), observe)
+    tracker = Tracker.of_passes(problem, settings, start, observe)
+    A = tracker.best.copy()
     objective = SteadyObjective.of(problem, settings.n_threads)
     starts = offsets(problem.shape)
     rules = zip(problem.constraints, problem.phases[0].mirrors, strict=True)
@@ -138,7 +135,6 @@ def _run(
         block.eta = 1.0
         block.moved(A[block.rows], np.zeros_like(A[block.rows]))
         block.eta = 0.0
-    tracker.begin_with(A)
     entries = entries_of(problem)
     return tracker.follow(Descent(objective, tracker, blocks, A, entries).solve)
 

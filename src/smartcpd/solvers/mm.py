@@ -20,11 +20,9 @@ from smartcpd.solvers import multiplicative
 from smartcpd.solvers.base import Observer, Result, Settings, Solver
 from smartcpd.solvers.expected_counts import expected_counts, slope
 from smartcpd.solvers.extrapolation import descend
-from smartcpd.solvers.merging import merged
 from smartcpd.solvers.mixture import Mixture
 from smartcpd.solvers.multiplicative import Factors, Updates
 from smartcpd.solvers.tracker import Tracker
-from smartcpd.stack import stack
 from smartcpd.storage import SparseTensor
 
 RELAXATION = 1.5
@@ -112,11 +110,8 @@ def _run(
     observe: Observer,
 ) -> Result:
     """Fit by multiplicative updates from a start; superfluous components are merged first."""
-    A = stack(start)
-    if A.shape[1] > problem.rank:
-        A = merged(A, problem)
-    tracker = Tracker(problem, settings.for_full_passes(), observe)
-    tracker.begin_with(A)
+    tracker = Tracker.of_passes(problem, settings, start, observe)
+    A = tracker.best.copy()
     entries = entries_of(problem)
     if slope(problem.loss) is None:
         updates = Updates.over(problem, settings.n_threads)

@@ -17,7 +17,7 @@ from smartcpd.problem import Problem
 from smartcpd.sample import CellSample
 from smartcpd.solvers.base import Observer, Report, Result, Settings
 from smartcpd.solvers.merging import merged
-from smartcpd.stack import unstack
+from smartcpd.stack import stack, unstack
 
 
 class EndedError(Exception):
@@ -41,6 +41,16 @@ class Tracker:
         self.began = time.perf_counter()
         self.ended = False
         self._sample = CellSample(problem)
+
+    @classmethod
+    def of_passes(
+        cls, problem: Problem, settings: Settings, start: list[np.ndarray], observe: Observer
+    ) -> Tracker:
+        """Of a run of full passes from one start, of which superfluous components are merged."""
+        tracker = cls(problem, settings.for_full_passes(), observe)
+        A = stack(start)
+        tracker.begin_with(merged(A, problem) if A.shape[1] > problem.rank else A)
+        return tracker
 
     def start_clock(self) -> None:
         """Everything is compiled now."""
