@@ -104,7 +104,7 @@ class Racers:
         def run(relay: Relay, start: list[np.ndarray], rng: np.random.Generator) -> Result:
             if self.warm is not None and relay.last is None:
                 warm = warmed(self.warm, self.problem, relay, start, rng)
-                if warm.ended and warm.status.interrupted:
+                if warm.status.interrupted:
                     return warm
                 start = warm.factors
             return relay.run(

@@ -18,7 +18,7 @@ from smartcpd.problem import Problem
 from smartcpd.solvers.base import Observer, Result, Settings, Solver
 from smartcpd.solvers.bounds import check_bounds
 from smartcpd.solvers.dense_starts import DenseStarts
-from smartcpd.solvers.descent import FINISHED, MOST_STEPS, Candidate, Descents
+from smartcpd.solvers.descent import FINISHED, Candidate, Descents
 from smartcpd.solvers.tracker import Tracker
 from smartcpd.stack import stack
 from smartcpd.start import random_factors
@@ -76,7 +76,7 @@ class CoreFit:
         if A is not None:
             found = self.descents.run(A, "finish", self._finished, AGREED_STEPS)
             if found.settled and not self.crowded and self.n_init == 1:
-                return _settled(found.loss, "Two independent starts agreed on it.")
+                return found.status("Two independent starts agreed on it.")
             self.runs.append(self.descents.run(found.A, "run 1", COMPARED * self._care))
         fewest, most = (max(n, self.n_init) for n in (CROWDED_RUNS if self.crowded else RUNS))
         for number in range(len(self.runs) + 1, most + 1):
@@ -106,21 +106,14 @@ class CoreFit:
 
     def _finish(self, A: np.ndarray) -> Status:
         found = self.descents.run(A, "finish", self._finished)
-        if not found.settled:
-            return Status(
-                False,
-                f"Stopped after {MOST_STEPS} quasi-Newton steps before the loss settled; fit "
-                "again with init= this model to go on.",
-            )
         if not self.runs:
-            return _settled(found.loss)
+            return found.status()
         n = len(self.runs) + len(self.bred)
         if self._confirmed():
-            return _settled(found.loss, f"Two of {n} runs found it independently.")
-        return _settled(
-            found.loss,
+            return found.status(f"Two of {n} runs found it independently.")
+        return found.status(
             f"Not confirmed: no two of {n} runs ended at the same loss, so a better solution may "
-            "exist; compare fits with other seeds, or with n_init.",
+            "exist; compare fits with other seeds, or with n_init."
         )
 
     def _ranked(self) -> list[Candidate]:
@@ -142,15 +135,12 @@ class CoreFit:
         return CROWDED_CARE if self.crowded else 1.0
 
 
-def _settled(loss: float, remark: str = "") -> Status:
-    return Status(True, f"Converged: the loss settled at {loss:.6g}. {remark}".strip())
-
-
-def check(problem: Problem) -> None:
-    check_bounds(problem, "core")
+def check_dense(problem: Problem, solver: str) -> None:
+    """Refuse what descents on dense data do not serve."""
+    check_bounds(problem, solver)
     if not isinstance(problem.storage, Dense):
         raise IncompatibleError(
-            f"Solver 'core' reads dense arrays; got {problem}. Use solver='auto', or pass "
+            f"Solver '{solver}' reads dense arrays; got {problem}. Use solver='auto', or pass "
             "X.to_dense() if it fits in memory."
         )
 
@@ -167,4 +157,4 @@ def _run(
     return fit.from_start(start) if settings.given_start else fit.from_scratch()
 
 
-core = Solver("core", _run, check, compares_starts=True)
+core = Solver("core", _run, lambda problem: check_dense(problem, "core"), compares_starts=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from smartcpd.history import Status
 from smartcpd.objectives import Estimate, objective_of
 from smartcpd.objectives.dense import DenseObjective
 from smartcpd.objectives.fibers import CELLS_WORTH_THREADS
@@ -43,6 +44,16 @@ class Candidate:
     A: np.ndarray
     loss: float
     settled: bool
+
+    def status(self, remark: str = "") -> Status:
+        """What to say if the fit ends here."""
+        if self.settled:
+            return Status(True, f"Converged: the loss settled at {self.loss:.6g}. {remark}".strip())
+        return Status(
+            False,
+            f"Stopped after {MOST_STEPS} quasi-Newton steps before the loss settled; fit again "
+            "with init= this model to go on.",
+        )
 
 
 class Descents:
@@ -107,7 +118,7 @@ class Descents:
         all its steps, in float32.
         """
         tau *= self._care
-        precision = "float32"
+        precision, first_epoch = "float32", self.tracker.epoch
         newton = QuasiNewton(self._function(precision), self.region, A, self.rng, NOISE[precision])
         self._note(newton, phase)
         gains = [math.inf] * SETTLED_STEPS
@@ -128,7 +139,8 @@ class Descents:
                     precision = "float64"
                     newton.switch(self._function(precision), newton.point.A, NOISE[precision])
                     # Losses of the two precisions do not compare to the last digits.
-                    self.tracker.begin_with(newton.point.A)
+                    if self.tracker.best_epoch >= first_epoch:
+                        self.tracker.begin_with(newton.point.A)
             elif stuck or sum(gains) <= max(tau * resolution, noise):
                 return Candidate(newton.point.A, newton.point.value, True)
             if iteration % MILESTONE == 0:

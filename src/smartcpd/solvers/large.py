@@ -19,8 +19,8 @@ from smartcpd.history import Record, Status
 from smartcpd.model import CPModel
 from smartcpd.problem import Problem
 from smartcpd.solvers.base import Observer, Report, Result, Settings, Solver
-from smartcpd.solvers.core import CoreFit, check
-from smartcpd.solvers.descent import FINISHED, FLOOR, MOST_STEPS, Descents
+from smartcpd.solvers.core import CoreFit, check_dense
+from smartcpd.solvers.descent import FINISHED, FLOOR, Candidate, Descents
 from smartcpd.solvers.quasi_newton import QuasiNewton, Region
 from smartcpd.solvers.tracker import EndedError, Tracker
 from smartcpd.stack import parts, stack
@@ -200,7 +200,6 @@ class LargeFit:
         """Descents on samples of fibers that grow, until the data or the time is used up."""
         whole, n_cells = self.descents.objective, self.storage.n_cells
         wanted: float = min(FIRST_CELLS * self.problem.freedom, MOST_CELLS)
-        last_cells = 0
         while True:
             self.descents.objective = whole.sampled(wanted, self.rng)
             cells = self.descents.objective.n_cells
@@ -214,13 +213,12 @@ class LargeFit:
             A = found.A
             a_cell = (time.perf_counter() - began) / (self.tracker.entries - entries)
             if full:
-                return self._status(found.settled, found.loss, cells)
-            last_cells = cells
+                return found.status()
             wanted = GROWTH * cells
             if 2 * wanted > n_cells:
                 wanted = n_cells
             if wanted > MOST_CELLS or not self._affordable(a_cell * wanted):
-                return self._status(found.settled, found.loss, last_cells)
+                return self._sampled(found, cells)
 
     def _affordable(self, seconds: float) -> bool:
         """Whether a sample whose passes take this long can be finished in time."""
@@ -230,20 +228,15 @@ class LargeFit:
         left = limit - (time.perf_counter() - self.tracker.began)
         return STEPS_A_SAMPLE * seconds < left
 
-    def _status(self, settled: bool, loss: float, cells: int) -> Status:
+    def _sampled(self, found: Candidate, cells: int) -> Status:
+        """The status of a fit that ends with a sample."""
+        if not found.settled:
+            return found.status()
         share = cells / self.storage.n_cells
-        if not settled:
-            return Status(
-                False,
-                f"Stopped after {MOST_STEPS} quasi-Newton steps before the loss settled; fit "
-                "again with init= this model to go on.",
-            )
-        if share == 1:
-            return Status(True, f"Converged: the loss settled at {loss:.6g}.")
         more = "" if self.settings.stopping.max_time is None else " More max_time allows more."
         return Status(
             True,
-            f"Converged on a sample: the loss settled at {loss:.6g} on random fibers with "
+            f"Converged on a sample: the loss settled at {found.loss:.6g} on random fibers with "
             f"{share:.2g} of the cells, {cells / self.problem.freedom:.0f} a parameter.{more}",
         )
 
@@ -260,4 +253,4 @@ def _run(
     return fit.from_start(start) if settings.given_start else fit.from_scratch()
 
 
-large = Solver("large", _run, check, compares_starts=True)
+large = Solver("large", _run, lambda problem: check_dense(problem, "large"), compares_starts=True)

@@ -98,7 +98,10 @@ class Tracker:
 
     def record(self, A: np.ndarray, estimate: Estimate, phase: str) -> Status | None:
         """Remember a row, and the factors if they are the best; see whether to stop."""
-        return self._remember(A, estimate, phase) or self._status(A)
+        status = self._remember(A, estimate, phase) or self._status(A)
+        # But for the fit's own criterion, only the user's limits end it here.
+        self.ended = self.ended or (status is not None and not status.converged)
+        return status
 
     def note(self, A: np.ndarray, estimate: Estimate, phase: str) -> None:
         """As `record`, for solvers that judge their progress themselves: only a limit of the
