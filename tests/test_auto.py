@@ -47,6 +47,15 @@ class TestChoice:
         with pytest.raises(IncompatibleError, match="'als'"):
             smartcpd.explain(COUNTS, 3, "poisson", solver="als")
 
+    def test_a_name_that_no_parameter_has_is_an_error(self):
+        with pytest.raises(TypeError, match="solvr"):
+            smartcpd.explain(COUNTS, 3, "poisson", solvr="mm")
+
+    @pytest.mark.parametrize("solver", ["core", "large", "nonzeros", "online"])
+    def test_a_refusal_names_the_solver_that_was_asked_for(self, solver):
+        with pytest.raises(IncompatibleError, match=f"'{solver}'"):
+            fit(COUNTS, 3, "poisson", solver=solver, constraint="unimodal")
+
 
 class TestOptimum:
     """Fits end where the truth's own optimum is."""
@@ -395,6 +404,19 @@ class TestContracts:
         found = fit(COUNTS, 3, "poisson", solver=solver, random_state=0, callback=interrupt)
         assert found.status.interrupted
         assert np.isfinite(found.loss)
+
+    def test_what_ends_a_losing_run_returns_the_best_run(self):
+        X, _ = datasets.binary((30, 28, 26), 4, a_max=0.5, random_state=0)
+        best = {}
+
+        def stop(report):
+            record = report.record
+            if report.model().rank == 4:
+                best[record.phase] = min(best.get(record.phase, np.inf), record.loss)
+            return record.phase == "run 3" and record.epoch > 0 and len(best) >= 3
+
+        found = fit(X, 4, "bernoulli-odds", n_init=4, random_state=0, callback=stop)
+        assert found.loss <= min(best.values()) + 1e-6
 
     @pytest.mark.parametrize("solver", SOLVERS)
     def test_every_row_names_its_phase(self, solver):

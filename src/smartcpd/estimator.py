@@ -69,12 +69,14 @@ class SmartCPD(BaseEstimator):
         1 (and ``averaging=False``) "smd" is the paper's Algorithm 1 and nothing else; "online" has
         widths of its own.
     max_epochs : int
-        An epoch samples as many entries as the tensor has (and makes at least 100 iterations).
+        An epoch of "smd" samples as many entries as the tensor has (and makes at least 100
+        iterations); one of a solver that makes full passes is a step.
     max_time : float, optional
         Seconds after which each start stops, compilation not counted.
     tol : float
-        Stop when the second half of the epochs so far changed the loss by less than this share of
-        its statistical uncertainty; 0 never stops for this reason.
+        How much of the loss's statistical uncertainty the last part of a fit may still change:
+        this share in the second half of the epochs of "smd", correspondingly less in the last steps
+        of other solvers; 0 never stops for this reason.
     kkt_tol : float
         Stop when the relative KKT residual falls below this; 0, the default, never computes it.
     init : "random", "als", "smd", CPModel or list of arrays

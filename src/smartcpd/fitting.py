@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -148,6 +149,7 @@ def explain(X: Any, rank: int, loss: Any = "gaussian", **parameters: Any) -> str
     30x30x30, rank 3, loss poisson, constraint nonnegative, ...
     solver core: X is dense and has at most 8388608 cells
     """
+    inspect.signature(fit).bind(X, rank, loss, **parameters)  # a name that fit has not is an error
     names = ("mirror", "constraint", "step", "sampler", "absent")
     problem = Problem.build(X, rank, loss, **{n: v for n, v in parameters.items() if n in names})
     solver = solvers.get(parameters.get("solver", "auto"))

@@ -15,12 +15,13 @@ class Record(NamedTuple):
     time : float
         Seconds since the start of the fit, compilation excluded.
     epoch : int
-        Epochs done; an epoch samples as many entries as the tensor has.
+        Epochs done; an epoch samples as many entries as the tensor has, or is a step of a solver
+        that makes full passes.
     entries : int
         Entries sampled so far.
     loss : float
-        Mean loss of the model that would be returned now; on a fixed sample of fibers when the
-        tensor is large.
+        Mean loss of the model of this row; of "smd" and "gcp-adam" on a fixed sample of fibers
+        when the tensor is large.
     penalty : float
         What penalties such as sparsity add to it.
     phase : str

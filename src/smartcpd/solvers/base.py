@@ -41,7 +41,7 @@ class Report:
 
     record: Record
     model: Callable[[], CPModel]
-    """Builds the model that would be returned if the fit ended now."""
+    """Builds the model of this row; while several runs compete, not always the best so far."""
 
 
 @dataclass(frozen=True)

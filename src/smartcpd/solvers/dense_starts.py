@@ -27,6 +27,14 @@ FEW_EVENTS, MANY_EVENTS = 3, 30
 THIN_WIDTH, THIN_PASSES = 2, 15
 
 
+def events_a_parameter(problem: Problem) -> float:
+    """Of dense counts or events; infinite for measurements."""
+    if problem.loss.data not in (Data.COUNTS, Data.BINARY):
+        return math.inf
+    assert isinstance(problem.storage, Dense)
+    return problem.storage.n_events() / problem.freedom
+
+
 class DenseStarts:
     """Makes starts for one problem, each independent of the others."""
 
@@ -72,10 +80,7 @@ class DenseStarts:
 
     @cached_property
     def _events_a_parameter(self) -> float:
-        """Infinite for measurements."""
-        if self.problem.loss.data not in (Data.COUNTS, Data.BINARY):
-            return math.inf
-        return self.storage.n_events() / self.problem.freedom
+        return events_a_parameter(self.problem)
 
     @cached_property
     def _scales(self) -> Scales:

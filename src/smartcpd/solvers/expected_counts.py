@@ -38,8 +38,8 @@ def serves(problem: Problem) -> bool:
 def check(problem: Problem) -> None:
     if not serves(problem):
         raise IncompatibleError(
-            "Expected counts serve nonnegative factors under the losses poisson and "
-            f"bernoulli-odds, absent cells being zeros; got {problem}. Use solver='smd'."
+            "Solvers 'online' and 'nonzeros' serve nonnegative factors under the losses poisson "
+            f"and bernoulli-odds, absent cells being zeros; got {problem}. Use solver='smd'."
         )
 
 

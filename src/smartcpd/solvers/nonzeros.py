@@ -7,24 +7,18 @@ from dataclasses import replace
 import numpy as np
 
 from smartcpd.errors import IncompatibleError
-from smartcpd.losses import Data
 from smartcpd.problem import Problem
 from smartcpd.solvers import expected_counts
 from smartcpd.solvers.base import Observer, Result, Settings, Solver
+from smartcpd.solvers.dense_starts import FEW_EVENTS, events_a_parameter
 from smartcpd.solvers.expected_counts import serves
 from smartcpd.solvers.online import online
 from smartcpd.storage import Dense, SparseTensor
 
-FEW_EVENTS = 3
-"""A parameter."""
-
 
 def suits(problem: Problem) -> bool:
     """Whether there are so few events that the data is better described by them alone."""
-    storage = problem.storage
-    if problem.loss.data not in (Data.COUNTS, Data.BINARY) or not serves(problem):
-        return False
-    return isinstance(storage, Dense) and 0 < storage.n_events() < FEW_EVENTS * problem.freedom
+    return serves(problem) and 0 < events_a_parameter(problem) < FEW_EVENTS
 
 
 def _run(
