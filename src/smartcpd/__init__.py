@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from smartcpd import constraints, datasets, losses, metrics, mirrors, sampling, steps
 from smartcpd.files import read, write
 from smartcpd.fitting import decompose, explain
+from smartcpd.labels import LabelledTensor, Mode
 from smartcpd.model import CPModel
 from smartcpd.storage import SparseTensor
 
@@ -24,6 +25,8 @@ logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 __all__ = [
     "CPModel",
+    "LabelledTensor",
+    "Mode",
     "SmartCPD",
     "SparseTensor",
     "constraints",

@@ -12,6 +12,7 @@ import numpy as np
 from smartcpd import solvers, threads, warm_starts
 from smartcpd.errors import InvalidParameterError
 from smartcpd.history import History, Status
+from smartcpd.labels import taken_off
 from smartcpd.model import CPModel
 from smartcpd.problem import Problem, check_integer, check_number
 from smartcpd.progress import Progress
@@ -72,6 +73,7 @@ def fit(
         )
     check_number("overcomplete", overcomplete, at_least=1)
     chosen_solver = solvers.get(solver)
+    X, modes = taken_off(X)
     problem = Problem.build(X, rank, loss, mirror, constraint, step, sampler, absent)
     chosen_solver.check(problem)
     settings = make_settings(
@@ -118,7 +120,7 @@ def fit(
 
             racers = Racers(problem, settings, chosen_solver, n_jobs, observe, warm, repairs)
             chosen, loss, _ = racers.best(starts, streams)
-    model = CPModel(chosen.factors, np.ones(problem.rank), problem.loss)
+    model = CPModel(chosen.factors, np.ones(problem.rank), problem.loss, modes)
     return Fit(model, loss, chosen.history, chosen.status, chosen_solver.name)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from smartcpd import losses
 from smartcpd.cells import checked_indices, slabs, values_at
 from smartcpd.errors import IncompatibleError, InvalidParameterError
+from smartcpd.labels import Mode, checked_modes
 from smartcpd.losses import Loss
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ class CPModel:
     loss_function : Loss or str, optional
         The loss that links model values to data; needed by `loss`. Without one, `mean` and `full`
         give the model values themselves.
+    modes : sequence of Mode, optional
+        The names of the modes and the labels of their rows.
 
     Examples
     --------
@@ -49,12 +52,14 @@ class CPModel:
     factors: list[np.ndarray]
     weights: np.ndarray
     loss_function: Loss | None
+    modes: tuple[Mode, ...] | None
 
     def __init__(
         self,
         factors: Iterable[Any],
         weights: Any = None,
         loss_function: Loss | str | None = None,
+        modes: Iterable[Mode] | None = None,
     ) -> None:
         given = [np.asarray(A) for A in factors]
         if not given:
@@ -75,7 +80,9 @@ class CPModel:
                 f"A model of rank {rank} needs {rank} weights; got {scales.size}."
             )
         loss = None if loss_function is None else losses.get(loss_function)
-        for name, value in (("factors", frozen), ("weights", scales), ("loss_function", loss)):
+        named = None if modes is None else checked_modes(modes, [len(A) for A in frozen])
+        values = {"factors": frozen, "weights": scales, "loss_function": loss, "modes": named}
+        for name, value in values.items():
             object.__setattr__(self, name, value)
 
     @property
@@ -93,6 +100,13 @@ class CPModel:
     def __repr__(self) -> str:
         shape = "x".join(map(str, self.shape))
         return f"CPModel(shape={shape}, rank={self.rank}, loss={self.loss_function})"
+
+    @property
+    def named_modes(self) -> tuple[Mode, ...]:
+        """The modes; numbered where the data had no names."""
+        if self.modes is not None:
+            return self.modes
+        return tuple(Mode.numbered(f"mode {n}", size) for n, size in enumerate(self.shape))
 
     def values(self, indices: Any) -> np.ndarray:
         """The model values m of chosen cells.

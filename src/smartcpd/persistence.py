@@ -17,6 +17,7 @@ import numpy as np
 
 from smartcpd import losses
 from smartcpd.errors import InvalidDataError, InvalidParameterError, ModelNotFoundError
+from smartcpd.labels import Mode
 from smartcpd.losses import Loss
 from smartcpd.model import CPModel
 
@@ -70,7 +71,8 @@ def load(path: str | os.PathLike[str], loss: Loss | str | None = None) -> CPMode
         ValueError,
     ) as error:
         raise InvalidDataError(f"{npz} does not hold the arrays of a model: {error}.") from error
-    return CPModel(factors, weights, _restored_loss(description, header, loss))
+    modes = _restored_modes(description, header)
+    return CPModel(factors, weights, _restored_loss(description, header, loss), modes)
 
 
 def _paths(path: str | os.PathLike[str]) -> tuple[Path, Path]:
@@ -95,9 +97,35 @@ def _describe(model: CPModel, content: bytes) -> dict[str, Any]:
         "custom_loss": loss is not None and not _is_restorable(loss),
         "shape": model.shape,
         "rank": model.rank,
+        "modes": None if model.modes is None else [_described(mode) for mode in model.modes],
         "smartcpd_version": _version(),
         "sha256": _digest(content),
     }
+
+
+def _described(mode: Mode) -> dict[str, Any]:
+    labels = mode.labels.astype(str) if mode.labels.dtype.kind == "M" else mode.labels
+    return {
+        "name": mode.name,
+        "kind": mode.kind,
+        "dtype": mode.labels.dtype.str,
+        "labels": labels.tolist(),
+    }
+
+
+def _restored_modes(description: dict[str, Any], header: Path) -> list[Mode] | None:
+    saved = description.get("modes")
+    if saved is None:
+        return None
+    try:
+        return [
+            Mode(mode["name"], np.array(mode["labels"], dtype=mode["dtype"]), mode["kind"])
+            for mode in saved
+        ]
+    except (KeyError, TypeError, ValueError) as error:
+        raise InvalidDataError(
+            f"{header} has labels that cannot be read: {error}. Save the model again."
+        ) from error
 
 
 def _spelled_out(loss: Loss) -> str:

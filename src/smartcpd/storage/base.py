@@ -68,9 +68,11 @@ class Storage(Protocol):
 
 def as_storage(X: Any, absent: str = "zero") -> Storage:
     """The storage for what the user passed; ``absent`` says what sparse data leaves out."""
+    from smartcpd.labels import taken_off  # labels describe storages
     from smartcpd.storage.dense import Dense
     from smartcpd.storage.sparse import SparseTensor
 
+    X, _ = taken_off(X)
     if isinstance(X, Dense):
         return X
     if isinstance(X, SparseTensor) or _is_sparse(X):

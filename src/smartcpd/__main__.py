@@ -1,0 +1,5 @@
+"""``python -m smartcpd``."""
+
+from smartcpd.cli import main
+
+main()
