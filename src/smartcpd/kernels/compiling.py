@@ -2,8 +2,9 @@
 
 Three things here differ from a plain ``numba.njit(cache=True)``:
 
-* the cache key holds a hash of *all* sources of the package, because Numba alone notices an edit
-  only in the file of the compiled function and would run a stale loss after an edit elsewhere;
+* the cache key holds a hash of all sources that machine code is made from, because Numba alone
+  notices an edit only in the file of the compiled function and would run a stale loss after an edit
+  elsewhere;
 * functions made by a factory can be cached, each under a name of its own;
 * floating-point literals take the precision asked for, because Numba would silently widen
   ``1.0 - x`` to float64 when ``x`` is float32 and halve the speed.
@@ -32,17 +33,21 @@ warnings.filterwarnings("ignore", category=NumbaExperimentalFeatureWarning)
 # NaN and infinity keep their meaning (they are how divergence is noticed), so no "nnan" or "ninf".
 FASTMATH = {"contract", "nsz", "arcp", "reassoc", "afn"}
 
+SOURCES = ("constraints", "kernels", "losses", "mirrors", "steps")
+"""Packages that hold every function that is compiled, and every constant that those use."""
+
 _announced = False
 
 
 @cache
 def package_hash() -> str:
-    """Hash of every source file of the package, the part of the cache key that Numba lacks."""
+    """Hash of what machine code is made from, the part of the cache key that Numba lacks."""
     root = Path(__file__).resolve().parent.parent
     digest = hashlib.sha256()
-    for path in sorted(root.rglob("*.py")):
-        digest.update(path.relative_to(root).as_posix().encode())
-        digest.update(path.read_bytes())
+    for package in SOURCES:
+        for path in sorted((root / package).rglob("*.py")):
+            digest.update(path.relative_to(root).as_posix().encode())
+            digest.update(path.read_bytes())
     return digest.hexdigest()
 
 
@@ -112,6 +117,12 @@ def inline(function: Callable[..., Any], dtype: Any = np.float64) -> Any:
     return numba.njit(in_precision(function, dtype), error_model="numpy", fastmath=FASTMATH)
 
 
+def _is_hashed(function: Callable[..., Any]) -> bool:
+    """Users' own functions are not kept on disk, and need not be."""
+    package, _, rest = function.__module__.partition(".")
+    return package != "smartcpd" or rest.partition(".")[0] in SOURCES
+
+
 def compile_kernel(
     function: Callable[..., Any],
     signature: Any,
@@ -125,6 +136,7 @@ def compile_kernel(
     ``name`` must be unique within the file of ``function`` and never change its meaning while the
     sources stay the same: it is what the cached machine code is found by.
     """
+    assert _is_hashed(function), f"{function} is compiled, and its module is not part of the key"
     function.__qualname__ = name
     dispatcher: Any = numba.njit(
         function, error_model="numpy", fastmath=FASTMATH, nogil=True, parallel=parallel
