@@ -10,6 +10,7 @@ from smartcpd import constraints, datasets, losses, metrics, mirrors, sampling, 
 from smartcpd.files import read, write
 from smartcpd.fitting import decompose, explain
 from smartcpd.labels import LabelledTensor, Mode
+from smartcpd.loss_choice import choose_loss
 from smartcpd.model import CPModel
 from smartcpd.storage import SparseTensor
 
@@ -29,6 +30,7 @@ __all__ = [
     "Mode",
     "SmartCPD",
     "SparseTensor",
+    "choose_loss",
     "constraints",
     "datasets",
     "decompose",

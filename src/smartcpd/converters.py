@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+import numpy as np
+
 from smartcpd.errors import InvalidParameterError, MissingExtraError
 from smartcpd.losses import Loss
 from smartcpd.model import CPModel
@@ -42,6 +44,46 @@ def from_pyttb(ktensor: Any, loss_function: Loss | str | None = None) -> CPModel
     if not isinstance(ktensor, ttb.ktensor):
         raise InvalidParameterError(f"Expected a pyttb.ktensor; got {type(ktensor).__name__}.")
     return CPModel(ktensor.factor_matrices, ktensor.weights, loss_function)
+
+
+def to_frame(model: CPModel) -> Any:
+    """A pandas DataFrame, long; see `CPModel.to_frame`."""
+    pd = _require("pandas", "A model as a DataFrame")
+    parts = []
+    for mode, A in zip(model.named_modes, model.factors, strict=True):
+        size = len(mode)
+        parts.append(
+            pd.DataFrame(
+                {
+                    "mode": mode.name,
+                    "label": pd.Series(mode.labels.tolist() * model.rank, dtype=object),
+                    "component": np.repeat(np.arange(1, model.rank + 1), size),
+                    "value": A.T.reshape(-1),
+                }
+            )
+        )
+    return pd.concat(parts, ignore_index=True)
+
+
+def to_xarray(model: CPModel) -> Any:
+    """An xarray Dataset; see `CPModel.to_xarray`."""
+    xarray = _require("xarray", "A model as an xarray Dataset")
+    names = [mode.name for mode in model.named_modes]
+    taken = {"component", "weights"} & set(names)
+    if taken:
+        raise InvalidParameterError(
+            f"A mode is called {taken.pop()!r}, which a Dataset of factors needs for itself. "
+            "Give the mode another name."
+        )
+    coords: dict[str, Any] = {mode.name: mode.labels for mode in model.named_modes}
+    coords["component"] = np.arange(1, model.rank + 1)
+    # A variable cannot have the name of a coordinate.
+    variables: dict[str, Any] = {
+        f"factor {name}": ((name, "component"), A)
+        for name, A in zip(names, model.factors, strict=True)
+    }
+    variables["weights"] = ("component", model.weights)
+    return xarray.Dataset(variables, coords, {"loss": str(model.loss_function)})
 
 
 def _require(package: str, purpose: str) -> Any:

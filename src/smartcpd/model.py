@@ -258,6 +258,43 @@ class CPModel:
 
         return persistence.load(path, loss)
 
+    def top(self, component: int, mode: int | str, k: int = 10) -> list[tuple[Any, float]]:
+        """The rows of a mode that a component speaks of most.
+
+        Parameters
+        ----------
+        component : int
+            Counted from 0.
+        mode : int or str
+            Its number or its name.
+        k : int
+            How many rows, at most.
+
+        Returns
+        -------
+        list of (label, value)
+            In order of decreasing magnitude; the values are those of the factor.
+        """
+        from smartcpd import ranking
+
+        return ranking.top(self, component, mode, k)
+
+    def to_frame(self) -> Any:
+        """The factors as a pandas DataFrame, a row for each entry.
+
+        Its columns are mode, label, component (counted from 1) and value. Labels are as they are in
+        `named_modes`. Weights play no part: `absorb` or `distribute` them first if they should.
+        """
+        from smartcpd import converters
+
+        return converters.to_frame(self)
+
+    def to_xarray(self) -> Any:
+        """The model as an xarray Dataset: weights, and a variable a mode with its labels."""
+        from smartcpd import converters
+
+        return converters.to_xarray(self)
+
     def to_tensorly(self) -> Any:
         """As a ``tensorly.cp_tensor.CPTensor``, in TensorLy's current backend."""
         from smartcpd import converters

@@ -6,7 +6,6 @@ import hashlib
 import io
 import json
 import os
-import uuid
 import zipfile
 import zlib
 from importlib import metadata
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from smartcpd import losses
+from smartcpd.atomic import write_bytes
 from smartcpd.errors import InvalidDataError, InvalidParameterError, ModelNotFoundError
 from smartcpd.labels import Mode
 from smartcpd.losses import Loss
@@ -36,8 +36,8 @@ def save(model: CPModel, path: str | os.PathLike[str]) -> Path:
     arrays = {_factor_key(n): A for n, A in enumerate(model.factors)}
     np.savez_compressed(buffer, weights=model.weights, **arrays)  # type: ignore[arg-type]
     content = buffer.getvalue()
-    _replace(npz, content)
-    _replace(header, json.dumps(_describe(model, content), indent=2).encode())
+    write_bytes(npz, content)
+    write_bytes(header, json.dumps(_describe(model, content), indent=2).encode())
     return npz
 
 
@@ -149,20 +149,6 @@ def _version() -> str:
         return metadata.version("smartcpd")
     except metadata.PackageNotFoundError:
         return "unknown"
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all."""
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
-    try:
-        with open(temporary, "xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def _read_header(path: Path) -> dict[str, Any]:

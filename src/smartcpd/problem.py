@@ -16,6 +16,7 @@ from smartcpd import constraints, losses, mirrors, sampling, steps
 from smartcpd.constraints import Constraint
 from smartcpd.errors import IncompatibleError, InvalidDataError, InvalidParameterError
 from smartcpd.losses import Domain, Loss
+from smartcpd.loss_choice import choose_loss
 from smartcpd.losses.base import EPS
 from smartcpd.mirrors import Mirror
 from smartcpd.sampling import Sampler
@@ -63,8 +64,9 @@ class Problem:
     ) -> Problem:
         """Resolve names and defaults; check the data and every combination before any work."""
         check_integer("rank", rank, at_least=1)
-        resolved_loss = losses.get(loss)
+        known = None if loss == "auto" else losses.get(loss)
         storage = as_storage(X, absent)
+        resolved_loss = known or choose_loss(storage).loss
         order = len(storage.shape)
         needs_nonnegative = resolved_loss.domain is Domain.NONNEGATIVE
         default = "nonnegative" if needs_nonnegative else "free"

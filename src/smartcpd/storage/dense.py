@@ -147,7 +147,7 @@ class Dense:
         lowest, allowed = loss.data.value
         if self.array.dtype.kind in "bu" and loss.data is not Data.BINARY:
             return
-        for start, slab in self._slabs():
+        for start, slab in self.slabs():
             bad = ~np.isfinite(slab)
             if lowest > -np.inf:
                 bad |= slab < lowest
@@ -157,10 +157,10 @@ class Dense:
 
     def _spread(self) -> list[np.ndarray]:
         """All slabs, or enough of them to judge a large tensor by."""
-        slabs = [slab for _, slab in self._slabs()]
+        slabs = [slab for _, slab in self.slabs()]
         return slabs[:: max(1, self.n_cells // SCALED_BY)]
 
-    def _slabs(self) -> Iterator[tuple[int, np.ndarray]]:
+    def slabs(self) -> Iterator[tuple[int, np.ndarray]]:
         """Views of some slices of the first mode at a time, so that no check copies the tensor."""
         step = max(1, SLAB_CELLS * self.shape[0] // self.n_cells)
         for start in range(0, self.shape[0], step):

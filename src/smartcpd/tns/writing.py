@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import os
-import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from io import BufferedIOBase
@@ -13,7 +11,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from smartcpd.errors import InvalidDataError, InvalidParameterError
+from smartcpd.atomic import replaced
+from smartcpd.errors import InvalidDataError
 from smartcpd.kernels import text
 from smartcpd.tns.layout import MAX_INT64, PathLike
 
@@ -68,23 +67,13 @@ def _check_entries(indices: list[np.ndarray], values: np.ndarray, shape: Sequenc
 
 @contextmanager
 def _open_to_write(path: Path) -> Iterator[BufferedIOBase]:
-    if not path.parent.is_dir():
-        raise InvalidParameterError(
-            f"Cannot write {path}: {path.parent} is not a directory. Create it first."
-        )
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
-    try:
-        with open(temporary, "xb") as file:
-            if path.name.endswith(".gz"):
-                # Without a name and a time, equal entries give equal files.
-                with gzip.GzipFile("", "wb", GZIP_LEVEL, file, mtime=0) as compressed:
-                    yield compressed
-            else:
-                yield file
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    with replaced(path) as temporary, open(temporary, "xb") as file:
+        if not path.name.endswith(".gz"):
+            yield file
+            return
+        # Without a name and a time, equal entries give equal files.
+        with gzip.GzipFile("", "wb", GZIP_LEVEL, file, mtime=0) as compressed:
+            yield compressed
 
 
 def _formatted(indices: list[np.ndarray], values: np.ndarray) -> memoryview:

@@ -1,0 +1,100 @@
+"""How widely data scatters about a model, where its loss leaves that open."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from smartcpd.losses import Loss
+from smartcpd.model import CPModel
+from smartcpd.storage import SparseTensor, as_storage
+from smartcpd.surprise import huber_normaliser, needs_dispersion
+
+SAMPLED_CELLS = 1 << 18
+
+
+def estimate(model: CPModel, X: Any, absent: str = "zero", seed: int = 0) -> float | None:
+    """The dispersion that `smartcpd.surprise.tail_probability` needs, estimated from the data.
+
+    For gaussian and huber it is the squared scale of the noise that makes the observed mean loss
+    most likely; for gamma and beta, Pearson's estimate, the mean of (x - m)² over the variance
+    function, on a sample of cells where there are many. Of poisson, amounts that are no whole
+    numbers get Pearson's estimate too. None for losses that leave nothing open.
+    """
+    loss = model.loss_function
+    storage = as_storage(X, absent)
+    if loss is None:
+        return None
+    n_observed = max(storage.n_observed, 1)
+    freedom = model.rank * (sum(model.shape) - model.order + 1)
+    correction = n_observed / max(n_observed - freedom, 1)
+    if loss.name == "gaussian":
+        return _floored(2.0 * model.loss(X, absent) * correction)
+    if loss.name == "huber":
+        return _huber(loss, model.loss(X, absent))
+    if needs_dispersion(loss):
+        power = 2.0 if loss.name == "gamma" else 2.0 - loss.params[0]
+        return _floored(_pearson(model, storage, power, seed) * correction)
+    if loss.name in ("poisson", "poisson-log") and not _is_whole(storage):
+        return _floored(_pearson(model, storage, 1.0, seed) * correction)
+    return None
+
+
+def _floored(dispersion: float) -> float:
+    """A model that is exact leaves no noise, but a distribution needs some."""
+    return max(float(dispersion), 1e-300)
+
+
+def _huber(loss: Loss, mean_loss: float) -> float:
+    """Under which exp(-l / dispersion) is the most likely density for that mean loss."""
+    from scipy.optimize import minimize_scalar
+
+    delta = loss.params[0]
+    mean_loss = max(mean_loss, 1e-12 * delta**2)
+
+    def cost(log_dispersion: float) -> float:
+        dispersion = float(np.exp(log_dispersion))
+        return float(np.log(huber_normaliser(delta, dispersion)) + mean_loss / dispersion)
+
+    centre = float(np.log(2.0 * mean_loss))
+    best = minimize_scalar(cost, bounds=(centre - 5.0, centre + 15.0), method="bounded")
+    return float(np.exp(best.x))
+
+
+def _is_whole(storage: Any) -> bool:
+    values = storage.values if isinstance(storage, SparseTensor) else storage.array
+    if values.dtype.kind != "f":
+        return True
+    return all(bool((v == np.floor(v)).all()) for v in np.array_split(values, 16) if v.size)
+
+
+def _pearson(model: CPModel, storage: Any, power: float, seed: int) -> float:
+    """The mean over the observed cells of (x - m)² / m^power."""
+    rng = np.random.default_rng(seed)
+    if not isinstance(storage, SparseTensor):
+        cells = _cells(storage.shape, rng, storage.n_cells)
+        return float(np.mean(_squares(model, cells, storage.array[cells], power)))
+    nnz = storage.nnz
+    chosen = np.arange(nnz) if nnz <= SAMPLED_CELLS else rng.integers(nnz, size=SAMPLED_CELLS)
+    stored = tuple(column[chosen].astype(np.intp) for column in storage.indices)
+    found = _squares(model, stored, storage.values[chosen], power)
+    if storage.absent == "unobserved":
+        return float(np.mean(found))
+    # Every cell as if it were a zero, then what the others add to that.
+    surplus = np.mean(found - _squares(model, stored, 0.0, power)) if nnz else 0.0
+    cells = _cells(storage.shape, rng, storage.n_cells)
+    zeros = np.mean(_squares(model, cells, 0.0, power))
+    return float(zeros + surplus * nnz / storage.n_cells)
+
+
+def _cells(shape: tuple[int, ...], rng: np.random.Generator, n_cells: int) -> Any:
+    if n_cells <= SAMPLED_CELLS:
+        return np.unravel_index(np.arange(n_cells), shape)
+    return tuple(rng.integers(size, size=SAMPLED_CELLS) for size in shape)
+
+
+def _squares(model: CPModel, cells: Any, x: Any, power: float) -> np.ndarray:
+    mean = np.maximum(model.mean(cells).astype(np.float64), 1e-12)
+    squares: np.ndarray = (np.asarray(x, np.float64) - mean) ** 2 / mean**power
+    return squares

@@ -1,0 +1,26 @@
+"""FROSTT's text files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from smartcpd.errors import InvalidParameterError
+from smartcpd.files.format import Format, as_sparse
+from smartcpd.storage import SparseTensor
+from smartcpd.tns import read_tns, write_tns
+
+
+def _read(path: Path, member: str | None) -> SparseTensor:
+    if member is not None:
+        raise InvalidParameterError(f"{path} is one tensor; leave out '::{member}'.")
+    indices, values, shape = read_tns(path)
+    return SparseTensor(tuple(indices), values, shape)
+
+
+def _write(path: Path, X: Any) -> None:
+    tensor = as_sparse(X)
+    write_tns(path, list(tensor.indices), tensor.values, tensor.shape)
+
+
+FORMAT = Format("FROSTT text", (".tns", ".tns.gz"), _read, _write)

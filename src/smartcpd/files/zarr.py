@@ -1,0 +1,57 @@
+"""Zarr's folders of chunks, of version 2 and 3."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from smartcpd.atomic import replaced
+from smartcpd.errors import InvalidDataError, InvalidParameterError, MissingExtraError
+from smartcpd.files.format import Format, chosen_member, dense_array, real_array
+
+
+def _zarr(path: Path) -> Any:
+    try:
+        import zarr
+    except ImportError:
+        raise MissingExtraError("zarr", "files", f"Reading or writing {path.name}") from None
+    return zarr
+
+
+def _read(path: Path, member: str | None) -> np.ndarray:
+    zarr = _zarr(path)
+    try:
+        node = zarr.open(str(path), mode="r")
+    except Exception as error:  # zarr lets errors of its metadata parsers through, of any type
+        raise InvalidDataError(f"{path} cannot be read as Zarr: {error}.") from None
+    if hasattr(node, "shape"):
+        if member is not None:
+            raise InvalidParameterError(f"{path} is one array; leave out '::{member}'.")
+        array = node
+    else:
+        members = node.members(max_depth=None)
+        arrays = {name: array for name, array in members if hasattr(array, "shape")}
+        shapes = {name: a.shape for name, a in arrays.items() if a.dtype.kind in "buif"}
+        array = arrays[chosen_member(path, member, shapes, list(arrays))]
+    if array.dtype.kind == "O":
+        return real_array(path, np.empty(0, object))
+    return real_array(path, array[...])
+
+
+def _write(path: Path, X: Any) -> None:
+    zarr = _zarr(path)
+    array = dense_array(path, X)
+    if path.exists():
+        raise InvalidParameterError(f"{path} exists already; remove it or choose another name.")
+    with replaced(path) as temporary:
+        try:
+            zarr.save_array(str(temporary), array)
+        except BaseException:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise
+
+
+FORMAT = Format("Zarr", (".zarr",), _read, _write)

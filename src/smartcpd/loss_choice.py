@@ -1,0 +1,123 @@
+"""Which loss suits the data, and why, in a sentence that a user can disagree with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from smartcpd import losses
+from smartcpd.errors import InvalidDataError
+from smartcpd.losses import Loss
+from smartcpd.storage import SparseTensor, as_storage
+
+PIECE = 1 << 20
+
+
+class Choice(NamedTuple):
+    """A loss and the reason for it."""
+
+    loss: Loss
+    reason: str
+
+
+@dataclass
+class _Findings:
+    """What the values have in common, as far as they have been read."""
+
+    binary: bool = True
+    whole: bool = True
+    zeros: bool = False
+    negatives: bool = False
+    lowest: float = np.inf
+    highest: float = -np.inf
+
+    def look(self, values: np.ndarray) -> None:
+        if values.size == 0:
+            return
+        low, high = float(values.min()), float(values.max())
+        if not (np.isfinite(low) and np.isfinite(high)):
+            what = "NaN" if np.isnan(low) or np.isnan(high) else "infinity"
+            raise InvalidDataError(
+                f"X holds {what}, and every cell must be a finite number. Replace or drop it first."
+            )
+        self.lowest, self.highest = min(self.lowest, low), max(self.highest, high)
+        self.negatives |= low < 0
+        self.zeros |= low <= 0 and bool((values == 0).any())
+        if self.whole and values.dtype.kind == "f":
+            self.whole = bool((values == np.floor(values)).all())
+        self.binary &= self.whole and low >= 0 and high <= 1
+
+
+def choose_loss(X: Any, absent: str = "zero") -> Choice:
+    """The loss that suits the values of X.
+
+    ======================================  ====================  =================================
+    values                                  loss                  because
+    ======================================  ====================  =================================
+    0 and 1 only                            ``bernoulli-odds``    yes/no events
+    whole numbers, none negative            ``poisson``           counts
+    positive numbers                        ``gamma``             errors in proportion to size
+    numbers >= 0, zeros among them          ``poisson``           amounts that may be nothing, as
+                                                                  Kullback-Leibler measures them
+    numbers, negative ones among them       ``gaussian``          errors of one size
+    ======================================  ====================  =================================
+
+    The values cannot tell everything: yes/no events whose log-odds add up want
+    ``bernoulli-logit``, counts that scatter widely ``negative-binomial(r)``, measurements with
+    gross errors ``huber(delta)``. Amounts with zeros are described more closely by ``beta(0.5)``
+    (Tweedie's compound of counts and gamma amounts), which takes much longer on sparse data.
+
+    Parameters
+    ----------
+    X : a tensor, as `SmartCPD` takes it
+    absent : {"zero", "unobserved"}
+        What cells mean that sparse data does not store.
+
+    Returns
+    -------
+    Choice
+        ``loss`` and ``reason``.
+
+    Examples
+    --------
+    >>> import numpy as np, smartcpd
+    >>> smartcpd.choose_loss(np.array([[0, 3], [1, 0]])).reason
+    'poisson, because all values are whole numbers from 0 to 3: counts'
+    """
+    found = _Findings()
+    storage = as_storage(X, absent)
+    for values in _pieces(storage):
+        found.look(values)
+    if isinstance(storage, SparseTensor) and storage.absent == "zero":
+        found.look(np.zeros(1, storage.values.dtype))
+    name, why = _verdict(found)
+    return Choice(losses.get(name), f"{name}, because {why}")
+
+
+def _pieces(storage: Any) -> Iterator[np.ndarray]:
+    """All values that are stored, some at a time."""
+    if not isinstance(storage, SparseTensor):
+        for _, slab in storage.slabs():
+            yield slab
+        return
+    for start in range(0, storage.nnz, PIECE):
+        yield storage.values[start : start + PIECE]
+
+
+def _verdict(found: _Findings) -> tuple[str, str]:
+    extent = f"from {found.lowest:g} to {found.highest:g}"
+    if found.negatives:
+        return "gaussian", f"some values are negative ({extent}): real numbers"
+    if found.binary:
+        return "bernoulli-odds", "all values are 0 or 1: yes or no"
+    if found.whole:
+        return "poisson", f"all values are whole numbers {extent}: counts"
+    if found.zeros:
+        return "poisson", (
+            f"values are amounts {extent}, zeros among them: the scatter of such amounts grows "
+            "with their mean, as that of counts does"
+        )
+    return "gamma", f"all values are positive ({extent}): measurements"

@@ -1,0 +1,62 @@
+"""Components in order, how much each of them is, and which rows it speaks of most."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from smartcpd.errors import InvalidParameterError
+from smartcpd.model import CPModel
+
+
+def arranged(model: CPModel) -> CPModel:
+    """The model as people look at it: the largest component first, columns of one size.
+
+    Columns of a nonnegative model sum to one, so that an entry is the share of its row and the
+    weight what the component adds up to over all cells; others have unit l2 norm.
+    """
+    nonnegative = all((A >= 0).all() for A in model.factors) and (model.weights >= 0).all()
+    scaled = model.normalize(1 if nonnegative else 2)
+    order = np.argsort(-np.abs(scaled.weights), kind="stable")
+    factors = [A[:, order] for A in scaled.factors]
+    return replace(scaled, factors=factors, weights=scaled.weights[order])
+
+
+def shares(model: CPModel) -> np.ndarray:
+    """The part that each component of an `arranged` model has in the sum of their weights."""
+    sizes = np.abs(model.weights).astype(np.float64)
+    total = sizes.sum()
+    return sizes / total if total > 0 else sizes
+
+
+def top(model: CPModel, component: int, mode: int | str, k: int = 10) -> list[tuple[Any, float]]:
+    """The labels that a component speaks of most; see `CPModel.top`."""
+    n = mode_number(model, mode)
+    if not isinstance(component, int | np.integer) or not 0 <= component < model.rank:
+        raise InvalidParameterError(
+            f"component must be one of 0 to {model.rank - 1} for {model!r}; got {component!r}."
+        )
+    if not isinstance(k, int | np.integer) or k < 1:
+        raise InvalidParameterError(f"k must be a whole number of at least 1; got {k!r}.")
+    column = model.factors[n][:, component]
+    labels = model.named_modes[n].labels
+    chosen = np.argsort(-np.abs(column), kind="stable")[:k]
+    return [(labels[i : i + 1].tolist()[0], float(column[i])) for i in chosen]
+
+
+def mode_number(model: CPModel, mode: int | str) -> int:
+    """The number of a mode that is given by number or by name."""
+    names = [m.name for m in model.named_modes]
+    if isinstance(mode, str):
+        if mode not in names:
+            raise InvalidParameterError(
+                f"No mode is called {mode!r}; they are {', '.join(map(repr, names))}."
+            )
+        return names.index(mode)
+    if not isinstance(mode, int | np.integer) or not 0 <= mode < model.order:
+        raise InvalidParameterError(
+            f"mode must be a name or one of 0 to {model.order - 1} for {model!r}; got {mode!r}."
+        )
+    return int(mode)
