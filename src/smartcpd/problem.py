@@ -15,8 +15,8 @@ import numpy as np
 from smartcpd import constraints, losses, mirrors, sampling, steps
 from smartcpd.constraints import Constraint
 from smartcpd.errors import IncompatibleError, InvalidDataError, InvalidParameterError
-from smartcpd.losses import Domain, Loss
 from smartcpd.loss_choice import choose_loss
+from smartcpd.losses import Domain, Loss
 from smartcpd.losses.base import EPS
 from smartcpd.mirrors import Mirror
 from smartcpd.sampling import Sampler
