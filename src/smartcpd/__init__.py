@@ -16,6 +16,7 @@ from smartcpd.storage import SparseTensor
 
 if TYPE_CHECKING:
     from smartcpd.estimator import SmartCPD
+    from smartcpd.tables import from_table
 
 try:
     __version__ = version("smartcpd")
@@ -35,6 +36,7 @@ __all__ = [
     "datasets",
     "decompose",
     "explain",
+    "from_table",
     "losses",
     "metrics",
     "mirrors",
@@ -51,4 +53,8 @@ def __getattr__(name: str) -> Any:
         from smartcpd.estimator import SmartCPD
 
         return SmartCPD
+    if name == "from_table":
+        from smartcpd.tables import from_table
+
+        return from_table
     raise AttributeError(f"module 'smartcpd' has no attribute {name!r}")

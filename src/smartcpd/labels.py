@@ -93,6 +93,8 @@ class LabelledTensor:
 
     tensor: SparseTensor | np.ndarray
     modes: tuple[Mode, ...]
+    notes: tuple[str, ...] = ()
+    """What was left out or decided where the tensor was made."""
 
     def __post_init__(self) -> None:
         checked_modes(self.modes, self.tensor.shape)

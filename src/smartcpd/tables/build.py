@@ -1,0 +1,204 @@
+"""`from_table`: the whole way from a table to a tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from smartcpd.errors import InvalidDataError, InvalidParameterError
+from smartcpd.labels import Kind, LabelledTensor, Mode
+from smartcpd.storage.sparse import SparseTensor
+from smartcpd.tables.account import Account
+from smartcpd.tables.counting import Grouping
+from smartcpd.tables.keys import TABLE
+from smartcpd.tables.measure import measure, smallest
+from smartcpd.tables.sources import Source, opened
+from smartcpd.tables.sql import SOURCE, explained, listed, one_row, reason
+from smartcpd.tables.wishes import column_names, find_column, mode_names, wishes
+
+
+def from_table(
+    data: Any,
+    modes: str | Iterable[str],
+    value: str | None = None,
+    agg: str = "auto",
+    *,
+    bins: Mapping[str, Any] | None = None,
+    top: Mapping[str, int] | None = None,
+    rest: str = "gather",
+    where: str | None = None,
+    max_labels: int = 1_000_000,
+    max_memory: str | int | None = None,
+) -> LabelledTensor:
+    """Aggregate a table of events to a sparse tensor whose rows keep their names.
+
+    Parameters
+    ----------
+    data : path, data frame, Arrow table or DuckDB relation
+        A CSV, TSV or Parquet file (also ``.gz`` or ``.zst``), a folder or a pattern of such
+        files; a DataFrame of pandas or Polars, a LazyFrame, an Arrow Table or Dataset.
+    modes : list of str, or text with commas
+        Columns, each of which becomes a mode of the tensor. ``"time@hour"`` is column ``time``
+        with a bin of its own, so that one column can give several modes.
+    value : str, optional
+        A column of numbers. Without it events are counted.
+    agg : {"auto", "count", "sum", "mean", "any"}
+        What a cell holds: by default the sum of the values if there are any, else the number of
+        events; ``"any"`` is 1 where something happened. Cells without events are zero, except
+        for ``"mean"``, where they are unobserved.
+    bins : dict, optional
+        From modes or columns to bins. For dates and times periods ``"15min"``, ``"1h"``,
+        ``"1d"``, ``"1w"``, ``"1mo"``, ``"1y"`` and cycles ``"hour"``, ``"weekday"``,
+        ``"month"``; for numbers ``"20q"`` (quantiles) or ``10`` (equal ranges). By default dates
+        are days, a period for times is chosen from their range, and everything else is a label.
+    top : dict, optional
+        How many of the most frequent labels of a mode to keep.
+    rest : {"gather", "drop"}
+        Whether events with other labels are gathered in one row ``(other)`` or left out.
+    where : str, optional
+        An SQL condition on the columns; only rows that fulfil it are used.
+    max_labels : int
+        A mode with more rows is refused.
+    max_memory : str or int, optional
+        What the aggregation may use, such as ``"4GB"``, before it goes to disk; by default half
+        of the memory. A DuckDB relation keeps the limit of its own connection.
+
+    Returns
+    -------
+    LabelledTensor
+        Its ``notes`` say how many rows were left out and why, and what was chosen.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import smartcpd
+    >>> table = pd.DataFrame({"who": ["ann", "bob", "ann"], "what": ["tea", "tea", "rye"]})
+    >>> smartcpd.from_table(table, ["who", "what"])
+    LabelledTensor(who 2 x what 2; SparseTensor(2x2, 3 nonzeros, 75 %, uint8))
+    """
+    names = mode_names(modes)
+    if isinstance(max_labels, bool) or not isinstance(max_labels, int) or max_labels < 2:
+        raise InvalidParameterError(
+            f"max_labels must be a whole number, at least 2; got {max_labels!r}."
+        )
+    request = Request(names, None if value is None else str(value), agg, bins, top, rest, where)
+    with opened(data, max_memory) as source:
+        source.look_for(column_names(names, request.value))
+        _check_where(source, where)
+        with explained(f"Aggregating {source.name}"):
+            grouping, account = _grouped(source, request)
+            found_modes, indices, values = grouping.cells(max_labels)
+    for mode, index in zip(found_modes, indices, strict=True):
+        _note_gaps(mode, index, account)
+    shape = tuple(len(mode) for mode in found_modes)
+    tensor = SparseTensor(tuple(indices), smallest(values), shape, grouping.measure.absent)
+    account.report()
+    return LabelledTensor(tensor, tuple(found_modes), account.notes)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What `from_table` was asked for."""
+
+    names: list[str]
+    value: str | None
+    agg: str
+    bins: Mapping[str, Any] | None
+    top: Mapping[str, int] | None
+    rest: str
+    where: str | None
+
+    @property
+    def condition(self) -> str:
+        # On lines of its own, so that a comment in it ends.
+        return "" if self.where is None else f" WHERE (\n{self.where}\n)"
+
+
+def _grouped(source: Source, request: Request) -> tuple[Grouping, Account]:
+    """The groups of the table, and an account of what is not in them."""
+    account = Account()
+    grouping = _plan(source, request)
+    for key in grouping.keys:
+        account.decide(*key.notes)
+    source.begin_scan()
+    grouping.run(request.condition)
+    faults = source.rejected()
+    rows, used = grouping.account(account)
+    misjudged = source.misjudged(faults, rows)
+    if misjudged:
+        grouping.drop()
+        source.as_text(misjudged)
+        grouping, account = _grouped(source, request)
+        account.decide(
+            f"{listed(misjudged)} is read as text, since many values further down are not what "
+            "the beginning of the file promised."
+        )
+        return grouping, account
+    account.rejected(faults)
+    _check_used(source, rows, used, request.where, account)
+    return grouping, account
+
+
+def _plan(source: Source, request: Request) -> Grouping:
+    """Find out what keys depend on, in one query."""
+    found = wishes(source, request.names, request.bins, request.top, request.rest)
+    column = None if request.value is None else find_column(source, request.value)
+    measured = measure(request.agg, column)
+    wanted = [fact for wish in found for fact in wish.facts] + list(measured.facts())
+    facts: tuple[Any, ...] = ()
+    if wanted:
+        table = f"{SOURCE}{request.condition}"
+        query = ", ".join(fact.replace(TABLE, table) for fact in wanted)
+        facts = one_row(source.sql(f"SELECT {query} FROM {table}"))
+    keys, start = [], 0
+    for wish in found:
+        keys.append(wish.resolve(facts[start : start + len(wish.facts)]))
+        start += len(wish.facts)
+    return Grouping(source, keys, measured, facts[start:])
+
+
+def _check_where(source: Source, where: str | None) -> None:
+    """Whether the condition is one, before any work is done."""
+    import duckdb
+
+    if where is None:
+        return
+    query = f"SELECT 1 FROM {SOURCE} WHERE (\n{where}\n) LIMIT 0"
+    try:
+        if len(duckdb.extract_statements(query)) != 1:
+            raise InvalidParameterError(f"where={where!r} must be one condition, without ';'.")
+        source.sql(query).fetchall()
+    except duckdb.Error as error:
+        raise InvalidParameterError(
+            f"where={where!r} is not an SQL condition on this table: {reason(error)} "
+            f"Its columns are {listed(list(source.columns))}."
+        ) from None
+
+
+def _check_used(source: Source, rows: int, used: int, where: str | None, account: Account) -> None:
+    if used:
+        return
+    if rows:
+        raise InvalidDataError(f"No row of {source.name} can be used. {' '.join(account.losses)}")
+    if where is not None and source.sql(f"SELECT 1 FROM {SOURCE} LIMIT 1").fetchall():
+        raise InvalidDataError(
+            f"No row of {source.name} fulfils where={where!r}; loosen the condition."
+        )
+    why = " ".join(account.losses)
+    raise InvalidDataError(f"{source.name} holds no row. {why}".strip())
+
+
+def _note_gaps(mode: Mode, index: np.ndarray, account: Account) -> None:
+    """A time axis that is mostly empty is seldom what was meant."""
+    if mode.kind is not Kind.TIME:
+        return
+    empty = len(mode) - np.unique(index).size
+    if empty > len(mode) / 2:
+        first, last = mode.text()[0], mode.text()[-1]
+        account.decide(
+            f"{empty:,} of the {len(mode):,} periods of {mode.name!r} from {first} to {last} are "
+            "empty; a longer bin, or where= against impossible dates, makes a smaller tensor."
+        )

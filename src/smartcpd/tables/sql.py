@@ -1,0 +1,69 @@
+"""SQL as text: names and literals quoted, and DuckDB's errors as one sentence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from smartcpd.errors import InvalidDataError
+
+SOURCE = "_smartcpd_source"
+"""The table of events."""
+CELLS = "_smartcpd_cells"
+"""The groups it is aggregated to, and how the names of all tables of ours begin."""
+
+
+def identifier(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def number(value: float | int) -> str:
+    """A number exactly as it is, never as a decimal."""
+    return str(value) if isinstance(value, int) else f"CAST({literal(repr(value))} AS DOUBLE)"
+
+
+def floor_divide(dividend: str, divisor: int) -> str:
+    """Rounded down also below zero, where SQL's division rounds up."""
+    if divisor == 1:
+        return dividend
+    return f"(({dividend}) // {divisor} - CAST(({dividend}) % {divisor} < 0 AS INTEGER))"
+
+
+def reason(error: BaseException) -> str:
+    """What DuckDB said, without its type, its advice and its picture of the query."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    first = re.sub(r"^([A-Z]\w* )+Error: ", "", lines[0]) if lines else type(error).__name__
+    return first.rstrip(".") + "."
+
+
+def listed(names: Sequence[str], most: int = 20) -> str:
+    """Names as a person would list them."""
+    shown = ", ".join(repr(name) for name in names[:most])
+    return shown + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+@contextmanager
+def explained(what: str) -> Iterator[None]:
+    """Any error of DuckDB as one sentence that begins with ``what``."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.OutOfMemoryException as error:
+        raise InvalidDataError(
+            f"{what} needs more memory than allowed: {reason(error)} Raise max_memory, or make "
+            "fewer cells with bins=, top= or where=."
+        ) from error
+    except duckdb.Error as error:
+        raise InvalidDataError(f"{what} failed: {reason(error)}") from error
+
+
+def one_row(rows: Any) -> tuple[Any, ...]:
+    """The only row of a query."""
+    return rows.fetchall()[0]
