@@ -1,0 +1,90 @@
+"""Where a model is worst: single cells, and rows of modes."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from smartcpd.losses import Loss
+from smartcpd.quality.noise import has_scale, square_variance
+from smartcpd.quality.reading import Batch
+from smartcpd.quality.result import HotCell, HotSlice
+
+N_CELLS = 20
+N_SLICES = 10
+LEAST_EXPECTED = 5.0
+"""Rows of which fewer events are expected scatter for no reason."""
+
+
+class Cells:
+    """The largest residuals seen so far."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[int, ...], HotCell] = {}
+
+    def add(self, batch: Batch, mean: np.ndarray, deviance: np.ndarray) -> None:
+        """``deviance`` of the cells, one by one, not weighted."""
+        # A sample may hold a cell more than once.
+        count = min(8 * N_CELLS, deviance.size)
+        for k in np.argpartition(deviance, deviance.size - count)[-count:]:
+            index = tuple(int(i[k]) for i in batch.index)
+            residual = math.copysign(math.sqrt(deviance[k]), batch.x[k] - mean[k])
+            self._found[index] = HotCell(index, float(batch.x[k]), float(mean[k]), residual)
+        self._found = {cell.index: cell for cell in self._sorted()}
+
+    def largest(self, scale: float) -> tuple[HotCell, ...]:
+        """Residuals in units of the noise, whose variance is ``scale`` where the loss leaves it
+        open."""
+        return tuple(
+            HotCell(cell.index, cell.observed, cell.expected, cell.residual / math.sqrt(scale))
+            for cell in self._sorted()
+            if cell.residual
+        )
+
+    def _sorted(self) -> list[HotCell]:
+        order = sorted(self._found.values(), key=lambda cell: (-abs(cell.residual), cell.index))
+        return order[:N_CELLS]
+
+
+class Slices:
+    """Sums over the rows of every mode."""
+
+    def __init__(self, shape: tuple[int, ...], loss: Loss) -> None:
+        self.loss = loss
+        self.sums = [np.zeros((5, size)) for size in shape]
+
+    def add(self, batch: Batch, mean: np.ndarray, v: np.ndarray) -> None:
+        error = batch.x - mean
+        parts = (batch.x, mean, error * error, v, square_variance(self.loss, v))
+        for part_number, part in enumerate(parts):
+            shares = batch.weight * part
+            for sums, rows in zip(self.sums, batch.index, strict=True):
+                sums[part_number] += np.bincount(rows, weights=shares, minlength=sums.shape[1])
+
+    @property
+    def scatter(self) -> float:
+        """Squared residuals over the variances of the model, in total."""
+        _, _, squares, v, _ = self.sums[0].sum(axis=1)
+        return float(squares / v)
+
+    def worst(self) -> tuple[HotSlice, ...]:
+        """Those that scatter more than the rest, relative to how exactly that is known."""
+        usual = self.scatter
+        found = []
+        for mode, (x, mean, squares, v, spread) in enumerate(self.sums):
+            if x.size < 2 or not usual > 0:
+                continue
+            known = np.where(v > 0, v, np.inf)
+            score = (squares - usual * v) / (usual * np.sqrt(np.where(spread > 0, spread, np.inf)))
+            if has_scale(self.loss):
+                score[mean < LEAST_EXPECTED] = 0.0
+            for row in np.argsort(-score, kind="stable")[:N_SLICES]:
+                ratio = float(squares[row] / (usual * known[row]))
+                entry = HotSlice(
+                    mode, int(row), float(x[row]), float(mean[row]), ratio, float(score[row])
+                )
+                if entry.score > 2.0:
+                    found.append(entry)
+        found.sort(key=lambda entry: (-entry.score, entry.mode, entry.index))
+        return tuple(found[:N_SLICES])

@@ -1,0 +1,181 @@
+"""All figures about a fit, from one pass over the cells."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from smartcpd import threads
+from smartcpd.errors import InvalidParameterError
+from smartcpd.losses import Loss
+from smartcpd.model import CPModel
+from smartcpd.objectives import mean_loss
+from smartcpd.quality.calibration import Calibration
+from smartcpd.quality.deviance import best_constant, cell_losses, saturated_losses
+from smartcpd.quality.hot_spots import Cells, Slices
+from smartcpd.quality.noise import data_name, has_scale, variance
+from smartcpd.quality.reading import Batch, Reading
+from smartcpd.quality.result import Quality
+from smartcpd.storage import Dense, SparseTensor, as_storage
+
+CONSTANT_FROM = 1 << 18
+"""Cells of which the best constant is found; its loss is then taken over all."""
+SIMULATED = 1 << 17
+EDGES_FROM = 1 << 16
+TINY = 1e-300
+
+
+def measure(model: CPModel, X: Any, absent: str = "zero") -> Quality:
+    """How well a model describes data.
+
+    Dense arrays of up to 4 million cells are read whole, of larger ones a sample is. Of sparse
+    tensors every nonzero is read; beyond 4 million cells, the zeros come from closed forms and a
+    sample. The sample is always the same.
+
+    Parameters
+    ----------
+    model : CPModel
+        With the loss that it was fitted under.
+    X : array, SparseTensor or LabelledTensor
+        The data, of the model's shape.
+    absent : {"zero", "unobserved"}
+        What cells mean that sparse data does not store, as for `SmartCPD`.
+
+    Returns
+    -------
+    Quality
+
+    Examples
+    --------
+    >>> from smartcpd import CPModel, datasets
+    >>> from smartcpd.quality import measure
+    >>> X, factors = datasets.count((20, 20, 20), rank=2, random_state=0)
+    >>> quality = measure(CPModel(factors, loss_function="poisson"), X)
+    >>> 0.8 < quality.scatter < 1.2
+    True
+    """
+    if model.loss_function is None:
+        raise InvalidParameterError(
+            "This model has no loss. Load it with CPModel.load(path, loss=...)."
+        )
+    loss = model.loss_function
+    estimate = mean_loss(X, model, absent)  # checks the data as well
+    storage = as_storage(X, absent)
+    factors = [A.astype(np.float64) for A in model.distribute().factors]
+    reading = Reading(storage, factors, loss, seed=0)
+    freedom = model.rank * (sum(model.shape) - model.order + 1)
+    with threads.limited_to(threads.resolve(None)):
+        tally = Tally(reading, loss)
+        for batch in reading.batches():
+            tally.add(batch)
+        values, counts = tally.table()
+        saturated = _mean(saturated_losses(loss, values), counts)
+        constant = _constant_loss(loss, values, counts)
+        drawn = isinstance(storage, Dense) and reading.sampled_cells > 0
+        # On a sample of a dense array, both losses must be those of the sample.
+        own = saturated + 0.5 * tally.deviance / counts.sum() if drawn else estimate.loss
+        explained = _explained(loss, values, 2.0 * (own - saturated), 2.0 * (constant - saturated))
+        attainable = None
+        if explained is not None and has_scale(loss):
+            expected = _expected_deviance(reading, loss, storage.n_observed)
+            attainable = 1.0 - expected / (2.0 * (constant - saturated))
+    degrees = max(storage.n_observed - freedom, 1)
+    scale = 1.0 if has_scale(loss) else max(tally.deviance / degrees, TINY)
+    noise = 1.0 if has_scale(loss) else max(tally.slices.scatter, TINY)
+    counted = data_name(loss) == "counts"
+    return Quality(
+        loss=str(loss),
+        data=data_name(loss),
+        cells=storage.n_observed,
+        nonzeros=round(float(counts[values != 0].sum())),
+        mean_loss=estimate.loss,
+        mean_loss_error=estimate.error,
+        constant_loss=constant,
+        saturated_loss=saturated,
+        deviance_explained=explained,
+        deviance_attainable=attainable,
+        dispersion=tally.chi_squared / degrees if counted else None,
+        scatter=tally.slices.scatter if counted else None,
+        calibration=tally.calibration.bins(noise),
+        hot_cells=tally.cells.largest(scale),
+        hot_slices=tally.slices.worst(),
+        sampled_cells=reading.sampled_cells,
+    )
+
+
+class Tally:
+    """Everything that is summed up on the way through the cells."""
+
+    def __init__(self, reading: Reading, loss: Loss) -> None:
+        self.reading = reading
+        self.loss = loss
+        self.chi_squared = 0.0
+        self.deviance = 0.0
+        m, weights = reading.sample(EDGES_FROM)
+        self.calibration = Calibration(loss, _mean_of(loss, m), weights)
+        self.cells = Cells()
+        self.slices = Slices(reading.storage.shape, loss)
+        self._values: list[tuple[np.ndarray, np.ndarray]] = []
+
+    def add(self, batch: Batch) -> None:
+        if not batch.x.size:
+            return
+        loss = self.loss
+        mean = _mean_of(loss, batch.m)
+        v = variance(loss, mean)
+        kinds, where = np.unique(batch.x, return_inverse=True)
+        least = saturated_losses(loss, kinds)[where]
+        deviance = np.maximum(2.0 * (cell_losses(loss, batch.x, batch.m) - least), 0.0)
+        self._values.append((kinds, np.bincount(where, weights=batch.weight)))
+        self.deviance += float(batch.weight @ deviance)
+        self.chi_squared += float(batch.weight @ ((batch.x - mean) ** 2 / v))
+        self.calibration.add(batch.x, mean, v, batch.weight)
+        self.cells.add(batch, mean, deviance)
+        self.slices.add(batch, mean, v)
+
+    def table(self) -> tuple[np.ndarray, np.ndarray]:
+        """The values of the data, and in how many cells each was seen."""
+        values, counts = (np.concatenate(parts) for parts in zip(*self._values, strict=True))
+        kinds, where = np.unique(values, return_inverse=True)
+        counts = np.bincount(where, weights=counts)
+        storage = self.reading.storage
+        if isinstance(storage, SparseTensor) and not self.reading.whole:
+            # How many zeros there are is known; the sample only said it about.
+            counts[kinds == 0] = storage.n_cells - storage.nnz
+        return kinds, counts
+
+
+def _constant_loss(loss: Loss, values: np.ndarray, counts: np.ndarray) -> float:
+    """The mean loss of the best constant model."""
+    chosen = slice(None, None, max(1, values.size // CONSTANT_FROM))
+    m = best_constant(loss, values[chosen], counts[chosen])
+    return _mean(cell_losses(loss, values, np.full(values.size, m)), counts)
+
+
+def _explained(
+    loss: Loss, values: np.ndarray, deviance: float, constant_deviance: float
+) -> float | None:
+    """None where the loss goes to infinity at the data, or where there is nothing to explain."""
+    if not loss.allows_zeros and (values == 0).any():
+        return None
+    if not (math.isfinite(deviance) and math.isfinite(constant_deviance)):
+        return None
+    return 1.0 - deviance / constant_deviance if constant_deviance > TINY else None
+
+
+def _expected_deviance(reading: Reading, loss: Loss, n_observed: int) -> float:
+    """The mean deviance of this model on data drawn from it."""
+    m, weights = reading.sample(SIMULATED)
+    x = np.asarray(loss.simulate(m, reading.rng), dtype=np.float64)
+    deviance = 2.0 * (cell_losses(loss, x, m) - saturated_losses(loss, x))
+    return float(weights @ deviance) / n_observed
+
+
+def _mean_of(loss: Loss, m: np.ndarray) -> np.ndarray:
+    return np.asarray(loss.mean(m, loss.params), dtype=np.float64)
+
+
+def _mean(losses: np.ndarray, counts: np.ndarray) -> float:
+    return float(counts @ losses / counts.sum())

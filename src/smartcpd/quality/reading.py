@@ -1,0 +1,122 @@
+"""The cells that figures are taken over: all of them, or all that matter and a sample of the rest.
+
+Dense arrays and small sparse tensors are read whole. Of a large sparse tensor every nonzero is
+read, and a sample of its zeros in which each counts for as many as it stands for; nothing of the
+size of the tensor is ever made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from smartcpd.backgrounds.sampled import weighted_cells
+from smartcpd.cells import SLAB_CELLS, slabs, values_at
+from smartcpd.losses import Domain, Loss
+from smartcpd.stack import offsets, stack
+from smartcpd.storage import Dense, SparseTensor, Storage
+
+READ_WHOLE = 1 << 22
+"""Up to this many cells all are read: about a second's work."""
+SAMPLE = 1 << 19
+
+
+class Batch(NamedTuple):
+    """Some cells: where they are, what they hold, their model values, and how many each is."""
+
+    index: list[np.ndarray]
+    x: np.ndarray
+    m: np.ndarray
+    weight: np.ndarray
+
+
+class Reading:
+    """The cells of a storage next to those of a model, given as its factors."""
+
+    def __init__(self, storage: Storage, factors: list[np.ndarray], loss: Loss, seed: int) -> None:
+        self.storage = storage
+        self.factors = factors
+        self.loss = loss
+        self.rng = np.random.default_rng(seed)
+        self.ones = np.ones(factors[0].shape[1])
+        sparse = isinstance(storage, SparseTensor)
+        self.only_stored = isinstance(storage, SparseTensor) and storage.absent == "unobserved"
+        self.whole = self.only_stored or storage.n_cells <= READ_WHOLE
+        self.sampled_cells = 0 if self.whole else SAMPLE if sparse else READ_WHOLE
+
+    def batches(self) -> Iterator[Batch]:
+        """Every cell that is read, a few at a time."""
+        storage = self.storage
+        if isinstance(storage, SparseTensor):
+            if self.only_stored or not self.whole:
+                yield from self._stored(storage)
+                if not self.only_stored:
+                    yield self._zeros(storage)
+            else:
+                yield from self._all(self._scattered(storage))
+        elif self.whole:
+            assert isinstance(storage, Dense)
+            yield from self._all(np.ascontiguousarray(storage.array).reshape(-1))
+        else:
+            assert isinstance(storage, Dense)
+            yield from self._drawn(storage.array)
+
+    def sample(self, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """Model values of observed cells and weights, with which sums over all are estimated."""
+        if self.only_stored:
+            assert isinstance(self.storage, SparseTensor)
+            chosen = self.rng.integers(self.storage.nnz, size=count)
+            index = [c[chosen].astype(np.intp) for c in self.storage.indices]
+            weights = np.full(count, self.storage.nnz / count)
+        else:
+            cells = weighted_cells(stack(self.factors), self.storage.shape, count, self.rng)
+            index, weights = cells.rows(slice(None)), cells.values
+        return values_at(self.factors, self.ones, index), weights
+
+    def _all(self, x: np.ndarray) -> Iterator[Batch]:
+        for where, m in slabs(self.factors, cells=SLAB_CELLS >> 2):
+            index = np.unravel_index(np.arange(where.start, where.stop), self.storage.shape)
+            yield Batch(list(index), x[where].astype(np.float64), m, np.ones(m.size))
+
+    @staticmethod
+    def _scattered(storage: SparseTensor) -> np.ndarray:
+        x = np.zeros(storage.n_cells)
+        x[np.ravel_multi_index([c.astype(np.intp) for c in storage.indices], storage.shape)] = (
+            storage.values
+        )
+        return x
+
+    def _stored(self, storage: SparseTensor) -> Iterator[Batch]:
+        for start in range(0, storage.nnz, SLAB_CELLS):
+            piece = slice(start, start + SLAB_CELLS)
+            index = [c[piece].astype(np.intp) for c in storage.indices]
+            x = storage.values[piece].astype(np.float64)
+            yield Batch(index, x, values_at(self.factors, self.ones, index), np.ones(x.size))
+
+    def _zeros(self, storage: SparseTensor) -> Batch:
+        cells = weighted_cells(stack(self.factors), storage.shape, SAMPLE, self.rng)
+        index = cells.rows(slice(None))
+        rows = np.stack(index) + offsets(storage.shape)[:-1, None]
+        x = np.empty(SAMPLE)
+        storage.read_cells(rows.astype(np.uint32), x)
+        empty = x == 0
+        index = [i[empty] for i in index]
+        m, weight = values_at(self.factors, self.ones, index), cells.values[empty]
+        if self.loss.domain is Domain.NONNEGATIVE:
+            # The model's sum over all zeros is known: a product of column sums, less the nonzeros.
+            known = float(np.prod([A.sum(axis=0) for A in self.factors], axis=0).sum())
+            known -= sum(float(batch.m.sum()) for batch in self._stored(storage))
+            found = float(weight @ m)
+            if known > 0 and found > 0:
+                weight = weight * (known / found)
+        return Batch(index, np.zeros(m.size), m, weight)
+
+    def _drawn(self, array: np.ndarray) -> Iterator[Batch]:
+        scale = self.storage.n_cells / READ_WHOLE
+        for _ in range(READ_WHOLE // SLAB_CELLS):
+            index = [self.rng.integers(size, size=SLAB_CELLS) for size in array.shape]
+            x = array[tuple(index)].astype(np.float64)
+            m = values_at(self.factors, self.ones, index)
+            yield Batch(index, x, m, np.full(m.size, scale))

@@ -1,0 +1,154 @@
+"""What was measured about a fit, as plain values that go to JSON and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from smartcpd.errors import InvalidDataError
+
+
+@dataclass(frozen=True)
+class Bin:
+    """Cells of which the model predicts about the same: what it says, and what there was.
+
+    Attributes
+    ----------
+    low, high : float
+        Bounds of the predicted means.
+    cells : float
+        How many cells; estimated where zeros are sampled.
+    predicted, observed : float
+        Means over these cells.
+    error : float
+        Standard error of the observed mean, if the model were right.
+    """
+
+    low: float
+    high: float
+    cells: float
+    predicted: float
+    observed: float
+    error: float
+
+
+@dataclass(frozen=True)
+class HotCell:
+    """A cell that the model describes badly.
+
+    The residual is the root of the cell's deviance, with the sign of observed minus expected:
+    about a standard normal number where the model is right and means are not tiny.
+    """
+
+    index: tuple[int, ...]
+    observed: float
+    expected: float
+    residual: float
+
+
+@dataclass(frozen=True)
+class HotSlice:
+    """A row of a mode whose cells the model describes worse than others.
+
+    ``spread`` is the sum of squared residuals over what the model's variances add up to, relative
+    to the whole tensor: 2 means twice as scattered around the model as elsewhere. ``score`` is how
+    many standard deviations that is beyond 1.
+    """
+
+    mode: int
+    index: int
+    observed: float
+    expected: float
+    spread: float
+    score: float
+
+
+@dataclass(frozen=True)
+class Quality:
+    """How well a model describes data.
+
+    Attributes
+    ----------
+    loss : str
+    data : {"counts", "probabilities", "measurements"}
+        What the figures are about.
+    cells : int
+        Observed cells.
+    nonzeros : int
+        Those that are not zero.
+    mean_loss, mean_loss_error : float
+        Of the model, and its standard error where it comes from a sample.
+    constant_loss : float
+        Of the best model that is the same in every cell.
+    saturated_loss : float
+        The least that any model could have, one that repeats the data.
+    deviance_explained : float or None
+        1 - deviance of the model / deviance of the constant, 1 at most; None where the loss has no
+        deviance for this data.
+    deviance_attainable : float or None
+        What this model would explain of data drawn from itself: noise keeps it below 1. For counts
+        and probabilities.
+    dispersion : float or None
+        Pearson's chi-squared over its degrees of freedom, for counts: 1 where they vary as the loss
+        says. The rarest cells weigh most in it.
+    scatter : float or None
+        The same comparison with every cell weighted by its variance: squared residuals over
+        variances, each summed over all cells. It does not hang on cells where nearly nothing is
+        expected.
+    calibration : tuple of Bin
+        In order of the predicted mean.
+    hot_cells : tuple of HotCell
+        The largest residuals, largest first.
+    hot_slices : tuple of HotSlice
+        The rows with the worst fit, worst first.
+    sampled_cells : int
+        How many cells were drawn where not all were read; 0 if all were.
+    """
+
+    loss: str
+    data: str
+    cells: int
+    nonzeros: int
+    mean_loss: float
+    mean_loss_error: float
+    constant_loss: float
+    saturated_loss: float
+    deviance_explained: float | None
+    deviance_attainable: float | None
+    dispersion: float | None
+    scatter: float | None
+    calibration: tuple[Bin, ...]
+    hot_cells: tuple[HotCell, ...]
+    hot_slices: tuple[HotSlice, ...]
+    sampled_cells: int = 0
+
+    @property
+    def sampled(self) -> bool:
+        """Whether some of the figures come from a sample of the cells."""
+        return self.sampled_cells > 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """As dicts, lists, numbers and text: what JSON can hold."""
+        out = asdict(self)
+        for name in ("calibration", "hot_cells", "hot_slices"):
+            out[name] = list(out[name])
+        for cell in out["hot_cells"]:
+            cell["index"] = list(cell["index"])
+        return out
+
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any]) -> Quality:
+        """From what `to_dict` gave; names that this version does not know are ignored."""
+        values = {field.name: given[field.name] for field in fields(cls) if field.name in given}
+        try:
+            values["calibration"] = tuple(Bin(**b) for b in given["calibration"])
+            values["hot_cells"] = tuple(
+                HotCell(**{**cell, "index": tuple(cell["index"])}) for cell in given["hot_cells"]
+            )
+            values["hot_slices"] = tuple(HotSlice(**row) for row in given["hot_slices"])
+            return cls(**values)
+        except (KeyError, TypeError) as error:
+            raise InvalidDataError(
+                f"These figures about a fit cannot be read: {error}. Measure them again."
+            ) from None
