@@ -25,8 +25,11 @@ FORMAT = "smartcpd-model"
 FORMAT_VERSION = 1
 
 
-def save(model: CPModel, path: str | os.PathLike[str]) -> Path:
-    """Write <path>.npz and <path>.json; see `CPModel.save`."""
+def save(model: CPModel, path: str | os.PathLike[str], run: dict[str, Any] | None = None) -> Path:
+    """Write <path>.npz and <path>.json; see `CPModel.save`.
+
+    ``run`` is what else the JSON should tell, about the fit that made the model.
+    """
     npz, header = _paths(path)
     if not npz.parent.is_dir():
         raise InvalidParameterError(
@@ -37,7 +40,8 @@ def save(model: CPModel, path: str | os.PathLike[str]) -> Path:
     np.savez_compressed(buffer, weights=model.weights, **arrays)  # type: ignore[arg-type]
     content = buffer.getvalue()
     write_bytes(npz, content)
-    write_bytes(header, json.dumps(_describe(model, content), indent=2).encode())
+    description = _describe(model, content) | ({} if run is None else {"run": run})
+    write_bytes(header, _lines(description).encode())
     return npz
 
 
@@ -73,6 +77,18 @@ def load(path: str | os.PathLike[str], loss: Loss | str | None = None) -> CPMode
         raise InvalidDataError(f"{npz} does not hold the arrays of a model: {error}.") from error
     modes = _restored_modes(description, header)
     return CPModel(factors, weights, _restored_loss(description, header, loss), modes)
+
+
+def read_run(path: str | os.PathLike[str]) -> dict[str, Any] | None:
+    """What a saved model's JSON tells about the fit, if anything."""
+    run = _read_header(_paths(path)[1]).get("run")
+    return run if isinstance(run, dict) else None
+
+
+def _lines(description: dict[str, Any]) -> str:
+    """JSON with a key a line, so that thousands of labels do not take thousands of lines."""
+    lines = [f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in description.items()]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 def _paths(path: str | os.PathLike[str]) -> tuple[Path, Path]:

@@ -1,34 +1,13 @@
-"""Components in order, how much each of them is, and which rows it speaks of most."""
+"""Which rows a component speaks of most."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from smartcpd.errors import InvalidParameterError
 from smartcpd.model import CPModel
-
-
-def arranged(model: CPModel) -> CPModel:
-    """The model as people look at it: the largest component first, columns of one size.
-
-    Columns of a nonnegative model sum to one, so that an entry is the share of its row and the
-    weight what the component adds up to over all cells; others have unit l2 norm.
-    """
-    nonnegative = all((A >= 0).all() for A in model.factors) and (model.weights >= 0).all()
-    scaled = model.normalize(1 if nonnegative else 2)
-    order = np.argsort(-np.abs(scaled.weights), kind="stable")
-    factors = [A[:, order] for A in scaled.factors]
-    return replace(scaled, factors=factors, weights=scaled.weights[order])
-
-
-def shares(model: CPModel) -> np.ndarray:
-    """The part that each component of an `arranged` model has in the sum of their weights."""
-    sizes = np.abs(model.weights).astype(np.float64)
-    total = sizes.sum()
-    return sizes / total if total > 0 else sizes
 
 
 def top(model: CPModel, component: int, mode: int | str, k: int = 10) -> list[tuple[Any, float]]:
