@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import os
+import signal
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
+from smartcpd.cli.console import complain, say
 from smartcpd.errors import SmartCPDError
 
 DONE, FAILED, MISUSED, INTERRUPTED = 0, 1, 2, 130
-COMMANDS = ("paper",)
+COMMANDS = ("fit", "show", "report", "predict", "compare", "check", "convert", "paper")
 """Modules of this package, each with a function of its name."""
-
-stdout = Console(highlight=False)
-stderr = Console(stderr=True, highlight=False)
+DEBUG = "SMARTCPD_DEBUG"
 
 app = typer.Typer(
     name="smartcpd",
@@ -48,27 +49,59 @@ def _options(
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")] = False,
 ) -> None:
     if debug:
-        os.environ["SMARTCPD_DEBUG"] = "1"
+        os.environ[DEBUG] = "1"
 
 
-def main() -> None:
-    """Run a command; every error is one sentence, unless the user wants to see more."""
-    for name in COMMANDS:
-        command: Callable[..., Any] = getattr(importlib.import_module(f"smartcpd.cli.{name}"), name)
-        app.command(name)(command)
-    try:
-        app()
-    except (SmartCPDError, OSError) as error:
-        if os.environ.get("SMARTCPD_DEBUG"):
-            raise
-        stderr.print(f"[bold red]error:[/] {_escaped(error)}", soft_wrap=True)
-        sys.exit(FAILED)
-    except KeyboardInterrupt:
-        stderr.print("Interrupted.")
-        sys.exit(INTERRUPTED)
+def guarded(command: Callable[..., Any]) -> Callable[..., Any]:
+    """A command whose errors are one sentence each, unless the user wants to see more."""
+
+    @functools.wraps(command)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return command(*args, **kwargs)
+        except BrokenPipeError:
+            # The reader of our output has gone; Python would complain once more at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(FAILED) from None
+        except KeyboardInterrupt:
+            say("Interrupted; nothing was saved.")
+            raise typer.Exit(INTERRUPTED) from None
+        except (SmartCPDError, OSError, MemoryError) as error:
+            if os.environ.get(DEBUG):
+                raise
+            complain(_sentence(error))
+            raise typer.Exit(FAILED) from None
+
+    return run
 
 
-def _escaped(error: BaseException) -> str:
-    from rich.markup import escape
+def _sentence(error: BaseException) -> str:
+    if isinstance(error, SmartCPDError):
+        return str(error)
+    if isinstance(error, MemoryError):
+        return f"There is not enough memory ({error or 'none left'}); 'smartcpd check' tells more."
+    if isinstance(error, OSError) and error.strerror:
+        where = f"{error.filename}: " if error.filename else ""
+        return f"{where}{error.strerror}."
+    return str(error)
 
-    return escape(str(error))
+
+def _interrupt(number: int, frame: Any) -> None:
+    raise KeyboardInterrupt
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run a command and exit."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if "--debug" in given:  # wherever it stands
+        given.remove("--debug")
+        given.insert(0, "--debug")
+    if threading.current_thread() is threading.main_thread():
+        # Whoever asks a long run to end gets what was found so far, as with Ctrl-C.
+        signal.signal(signal.SIGTERM, _interrupt)
+    app(given, prog_name="smartcpd")
+
+
+for _name in COMMANDS:
+    _module = importlib.import_module(f"smartcpd.cli.{_name}")
+    app.command(_name, epilog=getattr(_module, "EXAMPLES", None))(guarded(getattr(_module, _name)))

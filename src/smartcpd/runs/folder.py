@@ -15,8 +15,8 @@ from smartcpd.runs.run import Run
 class RunFolder:
     """The folder of a run.
 
-    It holds ``model.npz`` and ``model.json``, which `CPModel.load` reads too, ``factors/<mode>.csv``,
-    ``report.html`` and, while the run goes on, ``checkpoint.npz``.
+    It holds ``model.npz`` and ``model.json``, which `CPModel.load` reads too,
+    ``factors/<mode>.csv``, ``report.html`` and, while the run goes on, ``checkpoint.npz``.
 
     Parameters
     ----------
@@ -55,8 +55,8 @@ class RunFolder:
     def checkpoint(self) -> Path:
         return self.path / "checkpoint.npz"
 
-    def claim(self, force: bool = False, resume: bool = False) -> None:
-        """Make the folder ready for a run, or say why it cannot be.
+    def check(self, force: bool = False, resume: bool = False) -> None:
+        """Raise an error unless a run may be written here.
 
         Parameters
         ----------
@@ -69,6 +69,10 @@ class RunFolder:
             self._check_resumable()
         elif not force:
             self._check_free()
+
+    def claim(self, force: bool = False, resume: bool = False) -> None:
+        """Make the folder ready for a run that `check` allows."""
+        self.check(force, resume)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             trial = self.path / f".{uuid.uuid4().hex}"

@@ -1,0 +1,130 @@
+"""A tensor: its size, its values, the losses that can describe them."""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import Any
+
+import numpy as np
+
+from smartcpd import losses
+from smartcpd.errors import SmartCPDError
+from smartcpd.files import format_of, read, split
+from smartcpd.labels import taken_off
+from smartcpd.loss_choice import choose_loss
+from smartcpd.storage import SparseTensor, as_storage
+
+EXAMPLE_PARAMETERS = {"beta": "beta(0.5)", "negative-binomial": "negative-binomial(1)"}
+COPIES_OF_FACTORS = 6
+"""Factors, gradients, averages and step states that a fit keeps at a time, about."""
+SPARSE_BELOW = 0.1
+LARGE = 2e6
+"""Cells above which it matters that a dense array is mostly zeros."""
+
+
+def check_tensor(path: str, rank: int = 10) -> dict[str, Any]:
+    """Figures and advice about a file that holds a tensor; only what JSON knows."""
+    X = read(path)
+    tensor, modes = taken_off(X)
+    storage: Any = as_storage(tensor)
+    values = storage.values if isinstance(storage, SparseTensor) else storage.array
+    nonzeros = storage.nnz if isinstance(storage, SparseTensor) else int(np.count_nonzero(values))
+    domains = {name: _complaint(storage, name) for name in losses.names()}
+    found = {
+        "file": path,
+        "kind": "sparse" if isinstance(storage, SparseTensor) else "dense",
+        "shape": list(storage.shape),
+        "modes": None if modes is None else [mode.name for mode in modes],
+        "dtype": str(values.dtype),
+        "cells": storage.n_cells,
+        "nonzeros": nonzeros,
+        "density": 100.0 * nonzeros / storage.n_cells,
+        "lowest": storage.lowest(),
+        "highest": float(values.max()) if values.size else 0.0,
+        "duplicates": _duplicates(path, storage),
+        "bytes": values.nbytes + sum(c.nbytes for c in getattr(storage, "indices", ())),
+        "rank": rank,
+        "factor_bytes": 8 * rank * sum(storage.shape) * COPIES_OF_FACTORS,
+        "losses": domains,
+    }
+    found["advice"] = _advice(found, storage)
+    return found
+
+
+def _complaint(storage: Any, name: str) -> str | None:
+    """Why a loss cannot describe the data, or nothing."""
+    try:
+        storage.check(losses.get(EXAMPLE_PARAMETERS.get(name, name)))
+    except SmartCPDError as error:
+        return str(error)
+    return None
+
+
+def _duplicates(path: str, storage: Any) -> int:
+    """Entries of a text file beyond the first of their cell."""
+    file, _ = split(path)
+    if ".tns" not in format_of(file).suffixes:
+        return 0
+    from smartcpd.tns import read_tns
+
+    indices, values, shape = read_tns(file)
+    stored = SparseTensor(tuple(indices), values, shape, absent="unobserved")
+    return int(values.size - stored.nnz)
+
+
+def _advice(found: dict[str, Any], storage: Any) -> list[str]:
+    sentences = []
+    try:
+        choice = choose_loss(storage)
+        sentences.append(f"Suggested loss: {choice.reason}.")
+    except SmartCPDError as error:
+        return [str(error)]
+    for mode, size in enumerate(found["shape"]):
+        if size == 1:
+            sentences.append(f"Mode {mode} has one row and tells nothing; leave it out.")
+    empty = _empty_rows(storage)
+    for mode, count in enumerate(empty):
+        if count:
+            sentences.append(
+                f"{count:,} of the {found['shape'][mode]:,} rows of mode {mode} are empty; "
+                "numbering only those that occur saves memory."
+            )
+    if (
+        found["kind"] == "dense"
+        and found["density"] < 100 * SPARSE_BELOW
+        and found["cells"] > LARGE
+    ):
+        sentences.append(
+            "Most cells are zero; as a sparse tensor it fits sooner: "
+            f"smartcpd convert {found['file']} sparse.tns"
+        )
+    memory = _memory()
+    needed = found["bytes"] + found["factor_bytes"]
+    if memory and needed > memory:
+        sentences.append(
+            f"A fit needs about {needed / 1e9:,.1f} GB and there are {memory / 1e9:,.1f} GB; "
+            "lower the rank, or keep fewer labels."
+        )
+    events_a_number = found["nonzeros"] / max(found["rank"] * sum(found["shape"]), 1)
+    if events_a_number < 1:
+        sentences.append(
+            f"There are fewer nonzeros than numbers in a model of rank {found['rank']}; a lower "
+            "rank, or fewer labels, gives components that can be trusted."
+        )
+    return sentences
+
+
+def _empty_rows(storage: Any) -> list[int]:
+    if not isinstance(storage, SparseTensor) or storage.absent != "zero":
+        return []
+    pairs = zip(storage.shape, storage.indices, strict=True)
+    return [size - int(np.unique(column).size) for size, column in pairs]
+
+
+def _memory() -> int | None:
+    """Of the machine, in bytes, where it tells."""
+    try:
+        return math.prod(os.sysconf(name) for name in ("SC_PAGE_SIZE", "SC_PHYS_PAGES"))
+    except (AttributeError, OSError, ValueError):
+        return None

@@ -1,0 +1,63 @@
+"""``smartcpd convert``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from smartcpd.cli import options
+from smartcpd.cli.console import say, stdout
+from smartcpd.cli.inputs import TableOptions, load
+from smartcpd.cli.options import pairs, whole_numbers
+
+KEEP_LABELS = (".npz", ".nc", ".nc4")
+EXAMPLES = """\
+Examples:
+
+smartcpd convert counts.tns counts.npz
+
+smartcpd convert 'runs.mat::X' runs.npy
+
+smartcpd convert events.csv events.npz --modes date,area,type
+"""
+
+
+def convert(
+    source: Annotated[str, typer.Argument(metavar="IN", help="A tensor or a table.")],
+    target: Annotated[
+        Path,
+        typer.Argument(
+            metavar="OUT", help="Ends with .tns, .tns.gz, .npy, .npz, .zarr, .nc or .h5."
+        ),
+    ],
+    modes: options.Modes = None,
+    value: options.Value = None,
+    agg: options.Agg = "auto",
+    bin_: options.Bin = None,
+    top: options.Top = None,
+    rest: options.Rest = "gather",
+    where: options.Where = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace OUT if it exists.")] = False,
+) -> None:
+    """Write a tensor in another format; .npz and .nc keep labels."""
+    from smartcpd.errors import InvalidParameterError
+    from smartcpd.files import format_of, write
+
+    format_of(target)
+    if target.exists() and not force:
+        raise InvalidParameterError(
+            f"{target} exists already; choose another name, or replace it with --force."
+        )
+    table = TableOptions(
+        modes, value, agg, pairs("--bin", bin_), whole_numbers("--top", top), rest, where
+    )
+    X = load(source, table)
+    for note in getattr(X, "notes", ()):
+        say(note)
+    if getattr(X, "modes", None) and not target.name.lower().endswith(KEEP_LABELS):
+        say(f"{target.name} has no place for labels; .npz and .nc keep them.")
+    write(target, X)
+    stdout().print(Text(str(target)))

@@ -1,0 +1,277 @@
+"""``smartcpd fit``."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from smartcpd import constraints, losses, solvers
+from smartcpd.cli import options
+from smartcpd.cli.console import print_json, say, stdout
+from smartcpd.cli.inputs import TableOptions, load, source_facts, stem
+from smartcpd.cli.options import completer, pairs, whole_numbers
+
+METHOD, OUTPUT = "Method", "Output"
+EXAMPLES = """\
+Examples:
+
+smartcpd fit events.csv.gz --modes date,hour,area,type --rank 10
+
+smartcpd fit sales.parquet --modes day,shop,product --value amount --bin day=1w --top product=200
+
+smartcpd fit counts.tns --loss poisson --rank 20 --out counts-20
+
+smartcpd fit big.parquet --modes time@1d,time@hour,user --max-time 3600 --checkpoint-every 60
+
+smartcpd fit big.parquet --modes time@1d,time@hour,user --max-time 3600 --resume
+"""
+
+
+def fit(
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help="A table (.csv, .tsv, .parquet, also .gz; a folder or a pattern of such files) or "
+            "a tensor (.tns, .npy, .npz, .mat, .zarr, .nc, .h5; 'file.npz::name' for one of "
+            "several arrays).",
+        ),
+    ],
+    modes: options.Modes = None,
+    value: options.Value = None,
+    agg: options.Agg = "auto",
+    bin_: options.Bin = None,
+    top: options.Top = None,
+    rest: options.Rest = "gather",
+    where: options.Where = None,
+    rank: Annotated[int, typer.Option("--rank", "-r", min=1, help="Number of components.")] = 10,
+    loss: Annotated[
+        str,
+        typer.Option(
+            "--loss",
+            help=f"How the data was made: auto (from the values), {', '.join(losses.names())}"
+            ". Parameters in brackets: 'huber(1.5)'.",
+            autocompletion=completer(["auto", *losses.names()]),
+            rich_help_panel=METHOD,
+        ),
+    ] = "auto",
+    constraint: Annotated[
+        str,
+        typer.Option(
+            "--constraint",
+            help=f"On the factors: auto, {', '.join(constraints.names())}.",
+            autocompletion=completer(["auto", *constraints.names()]),
+            rich_help_panel=METHOD,
+        ),
+    ] = "auto",
+    solver: Annotated[
+        str,
+        typer.Option(
+            "--solver",
+            help=f"One of {', '.join(solvers.names())}.",
+            autocompletion=completer(solvers.names()),
+            rich_help_panel=METHOD,
+        ),
+    ] = "auto",
+    seed: Annotated[
+        int,
+        typer.Option(
+            "--seed", min=0, help="The same seed gives the same bits.", rich_help_panel=METHOD
+        ),
+    ] = 0,
+    n_init: Annotated[
+        int,
+        typer.Option("--n-init", min=1, help="Starts that are compared.", rich_help_panel=METHOD),
+    ] = 1,
+    max_time: Annotated[
+        float | None,
+        typer.Option("--max-time", help="Seconds after which to stop.", rich_help_panel=METHOD),
+    ] = None,
+    threads: Annotated[
+        int | None,
+        typer.Option("--threads", min=1, help="Threads; all by default.", rich_help_panel=METHOD),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            help="Folder for the results; by default FILE-smartcpd.",
+            metavar="DIR",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Replace the run in the folder.", rich_help_panel=OUTPUT),
+    ] = False,
+    resume: Annotated[
+        bool,
+        typer.Option("--resume", help="Go on with a run that was stopped.", rich_help_panel=OUTPUT),
+    ] = False,
+    checkpoint_every: Annotated[
+        float,
+        typer.Option(
+            "--checkpoint-every",
+            min=0.0,
+            metavar="SECONDS",
+            rich_help_panel=OUTPUT,
+            help="How often a run can be resumed from; 0 for never.",
+        ),
+    ] = 30.0,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """From a table or a tensor to named components and a page to read.
+
+    The folder gets model.npz and model.json, factors/*.csv and report.html.
+    """
+    if force and resume:
+        raise typer.BadParameter("--force replaces a run and --resume goes on with it; give one.")
+    table = TableOptions(
+        modes, value, agg, pairs("--bin", bin_), whole_numbers("--top", top), rest, where
+    )
+    method = {
+        "constraint": constraint,
+        "solver": solver,
+        "random_state": seed,
+        "n_init": n_init,
+        "max_time": max_time,
+        "n_threads": threads,
+    }
+    job = Job(file, table, rank, loss, method, out or Path(f"{stem(file)}-smartcpd"))
+    run = job.run(force, resume, checkpoint_every, quiet)
+    show_result(run, job, json, quiet)
+    if run.status.interrupted:
+        raise typer.Exit(130)
+
+
+class Job:
+    """One run of the command, from a file to a folder."""
+
+    def __init__(
+        self,
+        file: str,
+        table: TableOptions,
+        rank: int,
+        loss: str,
+        method: Mapping[str, Any],
+        out: Path,
+    ) -> None:
+        from smartcpd.runs import RunFolder
+
+        self.file, self.table, self.rank, self.loss = file, table, rank, loss
+        self.method = method
+        self.folder = RunFolder(out)
+
+    def run(self, force: bool, resume: bool, checkpoint_every: float, quiet: bool) -> Any:
+        """Read, fit, save."""
+        from smartcpd import fitting, losses
+        from smartcpd.loss_choice import Choice, choose_loss
+
+        self.folder.check(force, resume)
+        solvers.get(str(self.method["solver"]))
+        known = None if self.loss == "auto" else losses.get(self.loss)
+        say(f"Reading {self.file} ...", quiet)
+        X = load(self.file, self.table)
+        chosen = choose_loss(X) if known is None else Choice(known, f"{known}, as you chose")
+        say(f"Fitting {_described(X)}, loss {chosen.loss} ...", quiet)
+        new = not self.folder.path.exists()
+        self.folder.claim(force, resume)
+        saving = (
+            {"checkpoint": self.folder.checkpoint, "checkpoint_every": checkpoint_every}
+            if checkpoint_every > 0 or resume
+            else {}
+        )
+        try:
+            result = fitting.fit(
+                X,
+                self.rank,
+                chosen.loss,
+                progress=False if quiet else "auto",
+                **self.method,
+                **saving,
+                resume=resume,
+            )
+        except BaseException:
+            if new:
+                with suppress(OSError):  # not empty: it holds a checkpoint
+                    self.folder.path.rmdir()
+            raise
+        say("Writing the report ...", quiet)
+        run = self._summed_up(result, X, chosen)
+        self.folder.save(run)
+        if not result.status.interrupted:
+            self.folder.checkpoint.unlink(missing_ok=True)
+        return run
+
+    def _summed_up(self, result: Any, X: Any, chosen: Any) -> Any:
+        from smartcpd import dispersion
+        from smartcpd.quality import measure
+        from smartcpd.runs import Run
+        from smartcpd.shares import readable
+
+        model = readable(result.model).model
+        given = {name: v for name, v in self.method.items() if v is not None}
+        return Run(
+            model=model,
+            loss=result.loss,
+            history=result.history,
+            status=result.status,
+            solver=result.solver,
+            settings={"rank": self.rank, "loss": str(chosen.loss)} | given | self.table.chosen(),
+            data=source_facts(self.file, X),
+            quality=measure(model, X),
+            dispersion=dispersion.estimate(model, X),
+            notes=(f"Loss {chosen.reason}.", *getattr(X, "notes", ())),
+            command=self._command(),
+            title=stem(self.file),
+        )
+
+    def _command(self) -> str:
+        """The command that repeats the run."""
+        words = ["smartcpd", "fit", self.file]
+        for name, value in self.table.chosen().items():
+            text = value
+            if isinstance(value, Mapping):
+                text = ",".join(f"{k}={v}" for k, v in value.items())
+            words += ["--bin" if name == "bins" else f"--{name}", str(text)]
+        words += ["--rank", str(self.rank)]
+        if self.loss != "auto":
+            words += ["--loss", self.loss]
+        flags = {"random_state": "--seed", "n_threads": "--threads"}
+        usual = {"constraint": "auto", "solver": "auto", "random_state": 0, "n_init": 1}
+        for name, value in self.method.items():
+            if value is not None and value != usual.get(name):
+                words += [flags.get(name, "--" + name.replace("_", "-")), str(value)]
+        return shlex.join(words)
+
+
+def _described(X: Any) -> str:
+    shape = " x ".join(f"{size:,}" for size in X.shape)
+    tensor = getattr(X, "tensor", X)
+    nonzeros = f", {tensor.nnz:,} nonzeros" if hasattr(tensor, "nnz") else ""
+    return f"{shape}{nonzeros}"
+
+
+def show_result(run: Any, job: Job, json: bool, quiet: bool) -> None:
+    """The components on standard output, the path of the page last."""
+    from smartcpd.cli.show import print_run, summary
+
+    if json:
+        print_json(summary(run, job.folder))
+    else:
+        if not quiet:
+            print_run(run)
+        stdout().print(Text(f"Report: {job.folder.report}"))
+    if run.status.interrupted:
+        sys.stdout.flush()
+        more = " Go on with --resume." if job.folder.checkpoint.exists() else ""
+        say(f"Interrupted: the model found so far is in {job.folder.path}.{more}")

@@ -1,0 +1,97 @@
+"""Data of any kind from a file: a tensor as it is, a table by its modes."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from smartcpd.errors import InvalidParameterError
+from smartcpd.files import is_tensor_file, read, split
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """What makes a table a tensor."""
+
+    modes: str | None = None
+    value: str | None = None
+    agg: str = "auto"
+    bins: Mapping[str, str] | None = None
+    top: Mapping[str, int] | None = None
+    rest: str = "gather"
+    where: str | None = None
+
+    def chosen(self) -> dict[str, Any]:
+        """Those that the user gave."""
+        usual = TableOptions()
+        found = {name: getattr(self, name) for name in vars(usual)}
+        return {name: v for name, v in found.items() if v and v != getattr(usual, name)}
+
+
+def load(file: str, options: TableOptions) -> Any:
+    """The tensor that a file holds or that a table makes."""
+    if is_tensor_file(file):
+        chosen = options.chosen()
+        if chosen:
+            names = ", ".join("--bin" if n == "bins" else f"--{n}" for n in chosen)
+            raise InvalidParameterError(
+                f"{names} is for tables, and {file} is a tensor already; leave it out."
+            )
+        return read(file)
+    if not options.modes:
+        raise InvalidParameterError(
+            f"{file} is a table; say which columns are its modes, for example "
+            f"--modes {_some_columns(file)}. 'smartcpd check {file}' shows all columns."
+        )
+    from smartcpd.tables import from_table
+
+    return from_table(
+        file,
+        options.modes,
+        options.value,
+        options.agg,
+        bins=options.bins or None,
+        top=options.top or None,
+        rest=options.rest,
+        where=options.where,
+    )
+
+
+def _some_columns(file: str) -> str:
+    from smartcpd.tables.sources import opened
+
+    with opened(file, None) as source:
+        return ",".join(list(source.columns)[:3])
+
+
+def stem(file: str) -> str:
+    """What a file is called, without folders and endings."""
+    path = split(file)[0]
+    if re.search(r"[*?\[]", path.name):
+        path = path.parent
+    name = Path(os.path.abspath(path)).name
+    return (
+        re.sub(
+            r"(\.(gz|zst|csv|tsv|tab|txt|psv|parquet|pq|tns|np[yz]|mat|zarr|nc4?|h5|hdf5))+$",
+            "",
+            name,
+            flags=re.IGNORECASE,
+        )
+        or "data"
+    )
+
+
+def source_facts(file: str, X: Any) -> dict[str, Any]:
+    """Where data came from, so that a run can be traced back to it."""
+    from smartcpd.fingerprint import fingerprint
+
+    path = split(file)[0]
+    facts: dict[str, Any] = {"file": file, "shape": list(X.shape), "sha256": fingerprint(X)}
+    if path.is_file():
+        about = path.stat()
+        facts |= {"bytes": about.st_size, "modified": about.st_mtime}
+    return facts

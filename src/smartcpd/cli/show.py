@@ -1,0 +1,75 @@
+"""``smartcpd show``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from smartcpd.cli.console import print_json, printable, stdout
+from smartcpd.cli.options import Json
+from smartcpd.runs import Run, RunFolder
+
+EXAMPLES = "Example: smartcpd show chicago_crime_2022-smartcpd --top 8"
+
+
+def show(
+    folder: Annotated[Path, typer.Argument(help="Folder of a run.", metavar="DIR")],
+    top: Annotated[int, typer.Option("--top", "-k", min=1, help="Labels of each mode.")] = 5,
+    json: Json = False,
+) -> None:
+    """Print the components of a run with their top labels."""
+    run = RunFolder(folder).load()
+    if json:
+        print_json(summary(run, RunFolder(folder), top))
+        return
+    print_run(run, top)
+    stdout().print(Text(f"Report: {RunFolder(folder).report}"))
+
+
+def print_run(run: Run, top: int = 5) -> None:
+    """What a person wants to know of a run."""
+    from smartcpd.cli.components import print_components
+    from smartcpd.shares import readable
+
+    console = stdout()
+    modes = " x ".join(f"{printable(m.name)} {len(m):,}" for m in run.model.named_modes)
+    console.print(Text(f"{modes}, {run.model.rank} components", style="bold"))
+    console.print()
+    print_components(console, readable(run.model), top)
+    console.print()
+    for note in run.notes:
+        console.print(Text(f"- {printable(note)}"))
+    quality = run.quality
+    if quality is not None and quality.deviance_explained is not None:
+        attainable = quality.deviance_attainable
+        limit = "" if attainable is None else f" (noise alone leaves {attainable:.0%} at most)"
+        console.print(Text(f"- Explains {quality.deviance_explained:.1%} of the deviance{limit}."))
+    console.print(Text(f"- {printable(str(run.status))}"))
+
+
+def summary(run: Run, folder: RunFolder, top: int = 10) -> dict[str, Any]:
+    """The same for programs."""
+    from smartcpd.cli.components import described
+    from smartcpd.shares import readable
+
+    return {
+        "folder": str(folder.path),
+        "report": str(folder.report),
+        "modes": [
+            {"name": m.name, "size": len(m), "kind": str(m.kind)} for m in run.model.named_modes
+        ],
+        "rank": run.model.rank,
+        "loss": str(run.model.loss_function),
+        "mean_loss": run.loss,
+        "solver": run.solver,
+        "seconds": run.history[-1].time if run.history else None,
+        "status": run.status._asdict(),
+        "notes": list(run.notes),
+        "quality": None if run.quality is None else run.quality.to_dict(),
+        "data": run.data,
+        "command": run.command,
+        "components": described(readable(run.model), top),
+    }
