@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 from smartcpd import constraints, datasets, losses, metrics, mirrors, sampling, steps
@@ -12,14 +11,10 @@ from smartcpd.fitting import decompose, explain
 from smartcpd.labels import LabelledTensor, Mode
 from smartcpd.model import CPModel
 from smartcpd.storage import SparseTensor
+from smartcpd.version import __version__
 
 if TYPE_CHECKING:
     from smartcpd.estimator import SmartCPD
-
-try:
-    __version__ = version("smartcpd")
-except PackageNotFoundError:  # a source tree that was never installed
-    __version__ = "0.0.0"
 
 logging.getLogger(__name__).addHandler(logging.NullHandler())
 
@@ -29,6 +24,7 @@ __all__ = [
     "Mode",
     "SmartCPD",
     "SparseTensor",
+    "__version__",
     "constraints",
     "datasets",
     "decompose",

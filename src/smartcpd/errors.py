@@ -36,3 +36,7 @@ class MissingExtraError(SmartCPDError, ImportError):
 
 class ModelNotFoundError(SmartCPDError, FileNotFoundError):
     """One of the two files of a saved model is not there."""
+
+
+class CheckpointError(SmartCPDError):
+    """A fit cannot go on from a checkpoint, or cannot write one."""

@@ -6,20 +6,20 @@ import hashlib
 import io
 import json
 import os
-import uuid
 import zipfile
 import zlib
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from smartcpd import losses
+from smartcpd.atomic import replace_file
 from smartcpd.errors import InvalidDataError, InvalidParameterError, ModelNotFoundError
 from smartcpd.labels import Mode
 from smartcpd.losses import Loss
 from smartcpd.model import CPModel
+from smartcpd.version import __version__
 
 FORMAT = "smartcpd-model"
 FORMAT_VERSION = 1
@@ -36,8 +36,8 @@ def save(model: CPModel, path: str | os.PathLike[str]) -> Path:
     arrays = {_factor_key(n): A for n, A in enumerate(model.factors)}
     np.savez_compressed(buffer, weights=model.weights, **arrays)  # type: ignore[arg-type]
     content = buffer.getvalue()
-    _replace(npz, content)
-    _replace(header, json.dumps(_describe(model, content), indent=2).encode())
+    replace_file(npz, content)
+    replace_file(header, json.dumps(_describe(model, content), indent=2).encode())
     return npz
 
 
@@ -98,7 +98,7 @@ def _describe(model: CPModel, content: bytes) -> dict[str, Any]:
         "shape": model.shape,
         "rank": model.rank,
         "modes": None if model.modes is None else [_described(mode) for mode in model.modes],
-        "smartcpd_version": _version(),
+        "smartcpd_version": __version__,
         "sha256": _digest(content),
     }
 
@@ -142,27 +142,6 @@ def _is_restorable(loss: Loss) -> bool:
         return losses.get(_spelled_out(loss)) == loss
     except InvalidParameterError:
         return False
-
-
-def _version() -> str:
-    try:
-        return metadata.version("smartcpd")
-    except metadata.PackageNotFoundError:
-        return "unknown"
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all."""
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
-    try:
-        with open(temporary, "xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def _read_header(path: Path) -> dict[str, Any]:
