@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 from smartcpd import constraints, datasets, losses, metrics, mirrors, sampling, steps
@@ -13,15 +12,11 @@ from smartcpd.labels import LabelledTensor, Mode
 from smartcpd.loss_choice import choose_loss
 from smartcpd.model import CPModel
 from smartcpd.storage import SparseTensor
+from smartcpd.version import __version__
 
 if TYPE_CHECKING:
     from smartcpd.estimator import SmartCPD
     from smartcpd.tables import from_table
-
-try:
-    __version__ = version("smartcpd")
-except PackageNotFoundError:  # a source tree that was never installed
-    __version__ = "0.0.0"
 
 logging.getLogger(__name__).addHandler(logging.NullHandler())
 
@@ -31,6 +26,7 @@ __all__ = [
     "Mode",
     "SmartCPD",
     "SparseTensor",
+    "__version__",
     "choose_loss",
     "constraints",
     "datasets",

@@ -1,8 +1,9 @@
-"""Files that appear whole or not at all."""
+"""Files that are replaced whole or not at all."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,11 +12,26 @@ from pathlib import Path
 from smartcpd.errors import InvalidParameterError
 
 
+def replace_file(path: Path, content: bytes) -> None:
+    """Write a file so that whoever reads it sees all of it, or all of what it was before."""
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
+    try:
+        with open(temporary, "xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
 @contextmanager
 def replaced(path: Path) -> Iterator[Path]:
     """A path to write to, in the same folder; what is there at the end becomes ``path``.
 
-    After an error ``path`` is what it was before, and nothing else is left behind.
+    For writers that want a path. After an error ``path`` is what it was before, and nothing else
+    is left behind.
     """
     if not path.parent.is_dir():
         raise InvalidParameterError(
@@ -27,18 +43,7 @@ def replaced(path: Path) -> Iterator[Path]:
         yield temporary
         os.replace(temporary, path)
     except BaseException:
+        if temporary.is_dir():
+            shutil.rmtree(temporary, ignore_errors=True)
         temporary.unlink(missing_ok=True)
         raise
-
-
-def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file, safe on the disk when this returns."""
-    with replaced(path) as temporary, open(temporary, "xb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def write_text(path: Path, content: str) -> None:
-    """As `write_bytes`, in UTF-8."""
-    write_bytes(path, content.encode())

@@ -40,3 +40,7 @@ class ModelNotFoundError(SmartCPDError, FileNotFoundError):
 
 class DataNotFoundError(SmartCPDError, FileNotFoundError):
     """A file of data is not there."""
+
+
+class CheckpointError(SmartCPDError):
+    """A fit cannot go on from a checkpoint, or cannot write one."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from smartcpd.errors import InvalidDataError
-from smartcpd.fitting import MAX_EPOCHS, TOL, fit
+from smartcpd.fitting import CHECKPOINT_EVERY, MAX_EPOCHS, TOL, fit
 from smartcpd.history import History, Status
 from smartcpd.model import CPModel
 from smartcpd.solvers import Report
@@ -100,6 +101,15 @@ class SmartCPD(BaseEstimator):
         ends the fit.
     progress : bool or "auto"
         Show a progress bar; "auto" does so on a terminal.
+    checkpoint : path, optional
+        A folder that the state of the fit is written to, so that it can go on after an end of the
+        process at any moment.
+    checkpoint_every : float
+        Seconds between two checkpoints.
+    resume : bool
+        Go on with the fit whose checkpoint is in that folder, bit for bit as if it had never been
+        stopped; begin it where there is none. The data and all parameters but ``max_time``,
+        ``n_jobs``, ``n_threads``, ``callback`` and ``progress`` must be the same.
 
     Attributes
     ----------
@@ -161,6 +171,9 @@ class SmartCPD(BaseEstimator):
         dtype: str = "float64",
         callback: Callable[[Report], Any] | None = None,
         progress: bool | str = "auto",
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: float = CHECKPOINT_EVERY,
+        resume: bool = False,
     ) -> None:
         self.rank = rank
         self.loss = loss
@@ -186,6 +199,9 @@ class SmartCPD(BaseEstimator):
         self.dtype = dtype
         self.callback = callback
         self.progress = progress
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
+        self.resume = resume
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from smartcpd import solvers, threads, warm_starts
-from smartcpd.errors import InvalidParameterError
+from smartcpd.checkpoints import Identity, entropy_in, opened
+from smartcpd.errors import IncompatibleError, InvalidParameterError
 from smartcpd.history import History, Status
 from smartcpd.labels import taken_off
 from smartcpd.model import CPModel
@@ -23,6 +25,20 @@ from smartcpd.stopping import Stopping
 
 MAX_EPOCHS = 5000
 TOL = 0.02
+CHECKPOINT_EVERY = 30.0
+NOT_IDENTIFYING = {
+    "X",
+    "random_state",
+    "max_time",
+    "n_jobs",
+    "n_threads",
+    "callback",
+    "progress",
+    "checkpoint",
+    "checkpoint_every",
+    "resume",
+}
+"""Parameters that a fit which is resumed may have other values of, or that are compared apart."""
 
 
 @dataclass(frozen=True)
@@ -64,14 +80,21 @@ def fit(
     dtype: str = "float64",
     callback: Callable[[Report], Any] | None = None,
     progress: bool | str = "auto",
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: float = CHECKPOINT_EVERY,
+    resume: bool = False,
 ) -> Fit:
     """Fit a CP model; see `smartcpd.SmartCPD` for the parameters."""
+    asked = {name: value for name, value in locals().items() if name not in NOT_IDENTIFYING}
     check_integer("n_init", n_init, at_least=1)
     if not isinstance(n_jobs, int) or n_jobs == 0:
         raise InvalidParameterError(
             f"n_jobs must be a whole number other than 0; -1 for all cores; got {n_jobs!r}."
         )
     check_number("overcomplete", overcomplete, at_least=1)
+    check_number("checkpoint_every", checkpoint_every, at_least=0)
+    if resume and checkpoint is None:
+        raise IncompatibleError("resume=True needs the folder of a checkpoint: checkpoint=path.")
     chosen_solver = solvers.get(solver)
     X, modes = taken_off(X)
     problem = Problem.build(X, rank, loss, mirror, constraint, step, sampler, absent)
@@ -109,8 +132,15 @@ def fit(
     if warm is not None:
         warm_starts.check(warm, problem)
     n_runs = 1 if chosen_solver.compares_starts and warm is None else n_init
+    if checkpoint is not None and resume and random_state is None:
+        random_state = entropy_in(checkpoint)
+    rng = _generator(random_state)
+    if checkpoint is not None:
+        identity = Identity.of(problem, asked, rng)
+        journal = opened(checkpoint, identity, checkpoint_every, resume, problem.freedom)
+        settings = replace(settings, journal=journal)
     with threads.limited_to(settings.n_threads):
-        streams = _generator(random_state).spawn(n_runs)
+        streams = rng.spawn(n_runs)
         starts = [make_start(problem, init, overcomplete, rng) for rng in streams]
         with Progress(progress if n_jobs == 1 else False, settings.stopping) as show:
 

@@ -6,7 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from smartcpd.checkpoints.values import kept_value
 
+
+@kept_value
 class Record(NamedTuple):
     """One row of the history.
 
@@ -45,6 +48,7 @@ class Record(NamedTuple):
         return self.loss + self.penalty
 
 
+@kept_value
 class History(list[Record]):
     """The rows of a fit, in order; ``history["loss"]`` is a column as an array."""
 
@@ -66,6 +70,7 @@ class History(list[Record]):
         return list(dict.fromkeys(record.phase for record in self))
 
 
+@kept_value
 class Status(NamedTuple):
     """Why a fit stopped: whether it met its own criterion, and a sentence for people."""
 

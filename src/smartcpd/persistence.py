@@ -8,18 +8,18 @@ import json
 import os
 import zipfile
 import zlib
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from smartcpd import losses
-from smartcpd.atomic import write_bytes
+from smartcpd.atomic import replace_file
 from smartcpd.errors import InvalidDataError, InvalidParameterError, ModelNotFoundError
 from smartcpd.labels import Mode
 from smartcpd.losses import Loss
 from smartcpd.model import CPModel
+from smartcpd.version import __version__
 
 FORMAT = "smartcpd-model"
 FORMAT_VERSION = 1
@@ -39,9 +39,9 @@ def save(model: CPModel, path: str | os.PathLike[str], run: dict[str, Any] | Non
     arrays = {_factor_key(n): A for n, A in enumerate(model.factors)}
     np.savez_compressed(buffer, weights=model.weights, **arrays)  # type: ignore[arg-type]
     content = buffer.getvalue()
-    write_bytes(npz, content)
+    replace_file(npz, content)
     description = _describe(model, content) | ({} if run is None else {"run": run})
-    write_bytes(header, _lines(description).encode())
+    replace_file(header, _lines(description).encode())
     return npz
 
 
@@ -114,7 +114,7 @@ def _describe(model: CPModel, content: bytes) -> dict[str, Any]:
         "shape": model.shape,
         "rank": model.rank,
         "modes": None if model.modes is None else [_described(mode) for mode in model.modes],
-        "smartcpd_version": _version(),
+        "smartcpd_version": __version__,
         "sha256": _digest(content),
     }
 
@@ -158,13 +158,6 @@ def _is_restorable(loss: Loss) -> bool:
         return losses.get(_spelled_out(loss)) == loss
     except InvalidParameterError:
         return False
-
-
-def _version() -> str:
-    try:
-        return metadata.version("smartcpd")
-    except metadata.PackageNotFoundError:
-        return "unknown"
 
 
 def _read_header(path: Path) -> dict[str, Any]:

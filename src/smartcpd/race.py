@@ -51,7 +51,7 @@ class Racers:
 
     def best(self, starts: list[list[np.ndarray]], streams: list[np.random.Generator]) -> Scored:
         """The result with the lowest objective."""
-        relays = [Relay(self.settings, self._observe) for _ in starts]
+        relays = [Relay(self._kept(f"start-{k}"), self._observe) for k in range(len(starts))]
         legs = list(zip(relays, starts, streams, strict=True))
         n_survivors = max(2, math.ceil(len(starts) / SURVIVORS))
         if len(starts) <= n_survivors or self.settings.stopping.max_epochs <= HEATS:
@@ -68,11 +68,12 @@ class Racers:
     def _repaired(self, best: Scored, solver: Solver, rng: np.random.Generator) -> Scored:
         """The result without dead and doubled components, if it is better for that."""
         found = flaws(best.result.factors)
-        for _ in range(MOST_REPAIRS):
+        for number in range(MOST_REPAIRS):
             if best.result.ended or not found.can_be_repaired or not self._can_shrink:
                 break
             start = self._inside(repaired(best.result.factors, found, self._exact, rng))
-            relay = Relay.after(self.settings, self._observe, best.result.history)
+            settings = self._kept(f"repair-{number}")
+            relay = Relay.after(settings, self._observe, best.result.history)
             again = self._scored(
                 relay.run(solver, self.problem, start, rng, given_start=True, prefix="repaired: ")
             )
@@ -85,6 +86,10 @@ class Racers:
         status = best.result.status
         status = status._replace(reason=f"{status.reason} {remark}")
         return best._replace(result=replace(best.result, status=status))
+
+    def _kept(self, name: str) -> Settings:
+        """The settings of a run whose checkpoints have a file of their own."""
+        return replace(self.settings, journal=self.settings.journal.branch(name))
 
     @property
     def _can_shrink(self) -> bool:
@@ -107,7 +112,7 @@ class Racers:
                 if warm.status.interrupted:
                     return warm
                 start = warm.factors
-            return relay.run(
+            result = relay.run(
                 self.solver,
                 self.problem,
                 start,
@@ -115,6 +120,8 @@ class Racers:
                 given_start=given_start,
                 most_epochs=most_epochs,
             )
+            relay.settings.journal.write()
+            return result
 
         alone = self.n_jobs == 1 or len(legs) == 1
         results = self._in_turn(run, legs) if alone else self._side_by_side(run, legs)

@@ -185,11 +185,9 @@ class Job:
         say(f"Fitting {_described(X)}, loss {chosen.loss} ...", quiet)
         new = not self.folder.path.exists()
         self.folder.claim(force, resume)
-        saving = (
-            {"checkpoint": self.folder.checkpoint, "checkpoint_every": checkpoint_every}
-            if checkpoint_every > 0 or resume
-            else {}
-        )
+        saving: dict[str, Any] = {"checkpoint_every": checkpoint_every, "resume": resume}
+        if checkpoint_every > 0 or resume:
+            saving["checkpoint"] = self.folder.checkpoint
         try:
             result = fitting.fit(
                 X,
@@ -198,7 +196,6 @@ class Job:
                 progress=False if quiet else "auto",
                 **self.method,
                 **saving,
-                resume=resume,
             )
         except BaseException:
             if new:
@@ -209,7 +206,7 @@ class Job:
         run = self._summed_up(result, X, chosen)
         self.folder.save(run)
         if not result.status.interrupted:
-            self.folder.checkpoint.unlink(missing_ok=True)
+            self.folder.drop_checkpoint()
         return run
 
     def _summed_up(self, result: Any, X: Any, chosen: Any) -> Any:
@@ -273,5 +270,5 @@ def show_result(run: Any, job: Job, json: bool, quiet: bool) -> None:
         stdout().print(Text(f"Report: {job.folder.report}"))
     if run.status.interrupted:
         sys.stdout.flush()
-        more = " Go on with --resume." if job.folder.checkpoint.exists() else ""
+        more = " Go on with --resume." if job.folder.resumable else ""
         say(f"Interrupted: the model found so far is in {job.folder.path}.{more}")

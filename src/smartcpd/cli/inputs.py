@@ -87,10 +87,15 @@ def stem(file: str) -> str:
 
 def source_facts(file: str, X: Any) -> dict[str, Any]:
     """Where data came from, so that a run can be traced back to it."""
-    from smartcpd.fingerprint import fingerprint
+    from smartcpd.checkpoints.identity import data_digest
+    from smartcpd.storage import as_storage
 
     path = split(file)[0]
-    facts: dict[str, Any] = {"file": file, "shape": list(X.shape), "sha256": fingerprint(X)}
+    facts: dict[str, Any] = {
+        "file": file,
+        "shape": list(X.shape),
+        "fingerprint": data_digest(as_storage(X)),
+    }
     if path.is_file():
         about = path.stat()
         facts |= {"bytes": about.st_size, "modified": about.st_mtime}

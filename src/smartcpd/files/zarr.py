@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -47,11 +46,7 @@ def _write(path: Path, X: Any) -> None:
     if path.exists():
         raise InvalidParameterError(f"{path} exists already; remove it or choose another name.")
     with replaced(path) as temporary:
-        try:
-            zarr.save_array(str(temporary), array)
-        except BaseException:
-            shutil.rmtree(temporary, ignore_errors=True)
-            raise
+        zarr.save_array(str(temporary), array)
 
 
 FORMAT = Format("Zarr", (".zarr",), _read, _write)

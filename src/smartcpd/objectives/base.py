@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from smartcpd import threads
+from smartcpd.checkpoints.values import kept_value
 from smartcpd.errors import InvalidParameterError
 from smartcpd.losses import Loss
 from smartcpd.stack import stack
@@ -20,6 +21,7 @@ ALL_CELLS = 1 << 18
 """What a pass over is cheap enough to be made after every epoch."""
 
 
+@kept_value
 class Estimate(NamedTuple):
     """A mean loss, and its standard error where it comes from a sample of the data."""
 

@@ -7,7 +7,7 @@ import io
 import re
 from pathlib import Path
 
-from smartcpd.atomic import write_text
+from smartcpd.atomic import replace_file
 from smartcpd.model import CPModel
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -33,7 +33,7 @@ def write_factors(folder: Path, model: CPModel) -> list[Path]:
         for label, row in zip(mode.text(), A.tolist(), strict=True):
             out.writerow([_inert(label) if is_text else label, *row])
         paths.append(folder / f"{name}.csv")
-        write_text(paths[-1], text.getvalue())
+        replace_file(paths[-1], text.getvalue().encode(errors="replace"))
     return paths
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import uuid
 from pathlib import Path
 
 from smartcpd import persistence
+from smartcpd.checkpoints.journal import HEADER as CHECKPOINT_HEADER
 from smartcpd.errors import InvalidDataError, InvalidParameterError, ModelNotFoundError
 from smartcpd.runs.factors import write_factors
 from smartcpd.runs.run import Run
@@ -16,7 +18,7 @@ class RunFolder:
     """The folder of a run.
 
     It holds ``model.npz`` and ``model.json``, which `CPModel.load` reads too,
-    ``factors/<mode>.csv``, ``report.html`` and, while the run goes on, ``checkpoint.npz``.
+    ``factors/<mode>.csv``, ``report.html`` and, while the run goes on, ``checkpoint/``.
 
     Parameters
     ----------
@@ -53,7 +55,17 @@ class RunFolder:
 
     @property
     def checkpoint(self) -> Path:
-        return self.path / "checkpoint.npz"
+        """A folder of its own."""
+        return self.path / "checkpoint"
+
+    @property
+    def resumable(self) -> bool:
+        """Whether there is a checkpoint to go on from."""
+        return (self.checkpoint / CHECKPOINT_HEADER).exists()
+
+    def drop_checkpoint(self) -> None:
+        """Of a run that has ended."""
+        shutil.rmtree(self.checkpoint, ignore_errors=True)
 
     def check(self, force: bool = False, resume: bool = False) -> None:
         """Raise an error unless a run may be written here.
@@ -84,25 +96,25 @@ class RunFolder:
                 "with --out."
             ) from None
         if not resume:
-            self.checkpoint.unlink(missing_ok=True)
+            self.drop_checkpoint()
 
     def _check_free(self) -> None:
         if self.header.exists():
             raise InvalidParameterError(
                 f"{self.path} holds a finished run. Choose another folder with --out, or replace "
                 "it with --force."
-                if not self.checkpoint.exists()
+                if not self.resumable
                 else f"{self.path} holds a run that was interrupted. Go on with --resume, or "
                 "replace it with --force."
             )
-        if self.checkpoint.exists():
+        if self.resumable:
             raise InvalidParameterError(
                 f"{self.path} holds a run that is not finished. Go on with --resume, or replace "
                 "it with --force."
             )
 
     def _check_resumable(self) -> None:
-        if self.checkpoint.exists():
+        if self.resumable:
             return
         state = "holds a finished run" if self.header.exists() else "holds no run"
         fix = "Fit again with --force" if self.header.exists() else "Leave out --resume"

@@ -8,6 +8,9 @@ nearly singular V nor what is added to its diagonal moves the fixed points.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 import numpy as np
 
 from smartcpd.errors import IncompatibleError
@@ -69,32 +72,50 @@ def solved_within(
     return new
 
 
-def _descend(problem: Problem, objective: SteadyObjective, tracker: Tracker) -> Status:
-    """Sweeps over the modes until the tracker says stop.
+@dataclass
+class Sweeps:
+    """The state of a run: the factors it is at."""
 
-    Each begins with the loss that the last one led to, which comes with the first mode's gradient.
-    """
-    A, n = tracker.best.copy(), problem.storage.n_cells
-    starts, entries = offsets(problem.shape), entries_of(problem)
-    low, high = bounds(problem)
-    while True:
-        for mode in range(len(problem.shape)):
-            value, G = objective.mode_gradient(A, mode)
-            tracker.entries += entries
-            if mode == 0:
-                status = tracker.record(A, Estimate(value), "als")
-                if status is not None:
-                    return status
-            tracker.check_time()
-            others = [F for k, F in enumerate(np.split(A, starts[1:-1])) if k != mode]
-            V = np.prod([F.T @ F for F in others], axis=0)
-            rows = slice(starts[mode], starts[mode + 1])
-            A = A.copy()
-            if np.isneginf(low[rows]).all() and np.isposinf(high[rows]).all():
-                A[rows] = solved(A[rows], n * G, V)
-            else:
-                A[rows] = solved_within(A[rows], n * G, V, low[rows], high[rows])
-        tracker.epoch += 1
+    problem: Problem
+    objective: SteadyObjective
+    tracker: Tracker
+    A: np.ndarray
+    kept: ClassVar = ("A",)
+
+    def solve(self) -> Status:
+        """Sweeps over the modes until the tracker says stop.
+
+        Each begins with the loss that the last one led to, which comes with the first mode's
+        gradient.
+        """
+        tracker, entries = self.tracker, entries_of(self.problem)
+        seen = tracker.loop(self)
+        while True:
+            for mode in range(len(self.problem.shape)):
+                value, G = self.objective.mode_gradient(self.A, mode)
+                tracker.entries += entries
+                if mode == 0:
+                    status = tracker.record(self.A, Estimate(value), "als")
+                    if status is not None:
+                        return status
+                tracker.check_time()
+                self.A = self._updated(mode, G)
+            tracker.epoch += 1
+            seen()
+
+    def _updated(self, mode: int, G: np.ndarray) -> np.ndarray:
+        """The factors with that of one mode replaced by what its normal equations give."""
+        A, n = self.A.copy(), self.problem.storage.n_cells
+        starts = offsets(self.problem.shape)
+        low, high = bounds(self.problem)
+        others = [F for k, F in enumerate(np.split(A, starts[1:-1])) if k != mode]
+        V = np.prod([F.T @ F for F in others], axis=0)
+        rows = slice(starts[mode], starts[mode + 1])
+        if np.isneginf(low[rows]).all() and np.isposinf(high[rows]).all():
+            A[rows] = solved(A[rows], n * G, V)
+        else:
+            A[rows] = solved_within(A[rows], n * G, V, low[rows], high[rows])
+        return A
 
 
 def _run(
@@ -105,11 +126,11 @@ def _run(
     observe: Observer,
 ) -> Result:
     """Fit by alternating least squares; superfluous components are merged first."""
-    tracker = Tracker.of_passes(problem, settings, start, observe)
+    tracker = Tracker.of_passes(problem, settings, start, rng, observe)
     A = tracker.best.copy()
     objective = SteadyObjective.of(problem, settings.n_threads)
     objective.compile(A)
-    return tracker.follow(lambda: _descend(problem, objective, tracker))
+    return tracker.follow(Sweeps(problem, objective, tracker, A).solve)
 
 
 als = Solver("als", _run, check)

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from smartcpd.checkpoints.journal import Journal
+from smartcpd.checkpoints.values import kept_value
 from smartcpd.history import History, Record, Status
 from smartcpd.model import CPModel
 from smartcpd.problem import Problem
@@ -30,6 +32,8 @@ class Settings:
     """Starts to compare, for solvers that do so themselves."""
     stochastic: bool = False
     """Whether the user chose how stochastic steps are made, and so wants them."""
+    journal: Journal = field(default_factory=Journal, repr=False)
+    """What the fit has done so far, if it is to be able to go on in another process."""
 
     def for_full_passes(self) -> Settings:
         return replace(self, stopping=self.stopping.for_full_passes())
@@ -44,6 +48,7 @@ class Report:
     """Builds the model of this row; while several runs compete, not always the best so far."""
 
 
+@kept_value
 @dataclass(frozen=True)
 class Result:
     """The best factors found, how they were found and why the search ended."""

@@ -45,7 +45,7 @@ class CoreFit:
     ) -> None:
         self.problem = problem
         self.rng = rng
-        self.tracker = Tracker(problem, settings, observe)
+        self.tracker = Tracker(problem, settings, observe, rng)
         self.descents = Descents(problem, settings, self.tracker, rng)
         self.starts = DenseStarts(problem, self.descents, rng)
         self.crowded = problem.rank > min((n for n in problem.shape if n > 1), default=1)
@@ -72,7 +72,7 @@ class CoreFit:
         return self.tracker.follow(self._search)
 
     def _search(self) -> Status:
-        A = self.starts.agreed()
+        A = self.tracker.stage(self.starts.agreed)
         if A is not None:
             found = self.descents.run(A, "finish", self._finished, AGREED_STEPS)
             if found.settled and not self.crowded and self.n_init == 1:
@@ -93,7 +93,8 @@ class CoreFit:
             both = np.hstack([one, two]) * 0.5 ** (1 / len(self.problem.shape))
             self.bred.append(self._narrowed(self.descents.floored(both), f"run {number}, bred"))
         else:
-            self.runs.append(self._narrowed(self.starts.wide(), f"run {number}"))
+            wide = self.tracker.stage(self.starts.wide)
+            self.runs.append(self._narrowed(wide, f"run {number}"))
 
     def _narrowed(self, A: np.ndarray, phase: str) -> Candidate:
         """From a wide start to a candidate of the right rank."""

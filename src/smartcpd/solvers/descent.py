@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from smartcpd.checkpoints.values import kept_value
 from smartcpd.history import Status
 from smartcpd.objectives import Estimate, objective_of
 from smartcpd.objectives.dense import DenseObjective
@@ -37,6 +39,7 @@ FLOOR = 1e-2
 """Of the column's mean: the least that a merged or bred component begins with."""
 
 
+@kept_value
 @dataclass(frozen=True)
 class Candidate:
     """Where a descent ended, and whether it had settled there."""
@@ -117,49 +120,106 @@ class Descents:
         until it seems that a loss as low as the ``rival``'s is out of reach. A ``rough`` run makes
         all its steps, in float32.
         """
-        tau *= self._care
-        precision, first_epoch = "float32", self.tracker.epoch
-        newton = QuasiNewton(self._function(precision), self.region, A, self.rng, NOISE[precision])
-        self._note(newton, phase)
-        gains = [math.inf] * SETTLED_STEPS
-        resolution, milestone = 0.0, math.inf
-        for iteration in range(most):
-            promised, gained = newton.step()
-            self.tracker.epoch += 1
-            self._note(newton, phase)
-            gains = [*gains[1:], abs(gained)]
-            stuck = promised == gained == 0.0
-            if rough and not stuck:
-                continue
-            if iteration % SETTLED_STEPS == 0:
-                resolution = self.resolution(newton.point.A)
-            noise = NOISE[precision] * abs(newton.point.value)
-            if precision == "float32" and tau < SWITCH and not rough:
-                if stuck or max(promised, gained) <= max(SWITCH * resolution, noise):
-                    precision = "float64"
-                    newton.switch(self._function(precision), newton.point.A, NOISE[precision])
-                    # Losses of the two precisions do not compare to the last digits.
-                    if self.tracker.best_epoch >= first_epoch:
-                        self.tracker.begin_with(newton.point.A)
-            elif stuck or sum(gains) <= max(tau * resolution, noise):
-                return Candidate(newton.point.A, newton.point.value, True)
-            if iteration % MILESTONE == 0:
-                value = newton.point.value
-                if value - rival > PATIENCE * (milestone - value):
-                    break
-                milestone = value
-        return Candidate(newton.point.A, newton.point.value, False)
+        descent = _Descent(self, A, phase, tau * self._care, rival, rough)
+        return self.tracker.stage(lambda: descent.run(most))
 
     def count_pass(self) -> None:
         self.tracker.entries += self.objective.n_cells
         self.tracker.check_time()
 
-    def _note(self, newton: QuasiNewton, phase: str) -> None:
-        self.tracker.note(newton.point.A, Estimate(newton.point.value), phase)
-
-    def _function(self, precision: str) -> Function:
+    def function(self, precision: str) -> Function:
         def value_and_gradient(A: np.ndarray) -> tuple[float, np.ndarray]:
             self.count_pass()
             return self.objective.gradient(A.astype(precision))
 
         return value_and_gradient
+
+
+class _Descent:
+    """A single descent: steps in float32, then in float64, and when to end them."""
+
+    kept = ("newton", "precision", "gains", "resolution", "milestone", "iteration")
+
+    def __init__(
+        self,
+        descents: Descents,
+        A: np.ndarray,
+        phase: str,
+        tau: float,
+        rival: float,
+        rough: bool,
+    ) -> None:
+        self.descents = descents
+        self.tracker = descents.tracker
+        self.start = A
+        self.phase = phase
+        self.tau = tau
+        self.rival = rival
+        self.rough = rough
+        self.first_epoch = self.tracker.epoch
+        self.precision = "float32"
+        self.gains = [math.inf] * SETTLED_STEPS
+        self.resolution, self.milestone = 0.0, math.inf
+        self.iteration = 0
+
+    def run(self, most: int) -> Candidate:
+        self.newton = QuasiNewton(
+            self.descents.function(self.precision),
+            self.descents.region,
+            self.start,
+            self.descents.rng,
+            NOISE[self.precision],
+        )
+        self._note()
+        seen = self.tracker.loop(self)
+        while self.iteration < most:
+            settled = self._step()
+            if settled is not None:
+                return Candidate(self.newton.point.A, self.newton.point.value, settled)
+            self.iteration += 1
+            seen()
+        return Candidate(self.newton.point.A, self.newton.point.value, False)
+
+    def put_back(self, values: dict[str, Any]) -> None:
+        """The state of another process."""
+        for name, value in values.items():
+            setattr(self, name, value)
+        self.newton.function = self.descents.function(self.precision)
+        self.newton.noise = NOISE[self.precision]
+
+    def _step(self) -> bool | None:
+        """Whether the descent ends here, and if so whether it has settled."""
+        newton, resolution = self.newton, self.resolution
+        promised, gained = newton.step()
+        self.tracker.epoch += 1
+        self._note()
+        self.gains = [*self.gains[1:], abs(gained)]
+        stuck = promised == gained == 0.0
+        if self.rough and not stuck:
+            return None
+        if self.iteration % SETTLED_STEPS == 0:
+            resolution = self.resolution = self.descents.resolution(newton.point.A)
+        noise = NOISE[self.precision] * abs(newton.point.value)
+        if self.precision == "float32" and self.tau < SWITCH and not self.rough:
+            if stuck or max(promised, gained) <= max(SWITCH * resolution, noise):
+                self._switch()
+        elif stuck or sum(self.gains) <= max(self.tau * resolution, noise):
+            return True
+        if self.iteration % MILESTONE == 0:
+            value = newton.point.value
+            if value - self.rival > PATIENCE * (self.milestone - value):
+                return False
+            self.milestone = value
+        return None
+
+    def _switch(self) -> None:
+        """Go on in float64."""
+        self.precision, newton = "float64", self.newton
+        newton.switch(self.descents.function(self.precision), newton.point.A, NOISE[self.precision])
+        # Losses of the two precisions do not compare to the last digits.
+        if self.tracker.best_epoch >= self.first_epoch:
+            self.tracker.begin_with(newton.point.A)
+
+    def _note(self) -> None:
+        point = self.newton.point
+        self.tracker.note(point.A, Estimate(point.value), self.phase)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -33,6 +34,9 @@ PointT = TypeVar("PointT", bound=Point)
 class Steps(Protocol[PointT]):
     """Full passes over the data: each gives the loss of a point and a better point."""
 
+    kept: ClassVar[tuple[str, ...]]
+    """What changes from step to step, besides the point."""
+
     def step(self, point: PointT, careful: bool = False, /) -> tuple[float, PointT]:
         """A careful step never raises the loss; others may be longer."""
         ...
@@ -55,30 +59,54 @@ def descend(
     A step begins where the last two points lead to; if the loss there is higher than before, the
     next one begins at the last point that was accepted, without momentum and with care.
     """
-    accepted, loss_before, previous = point, math.inf, None
-    momentum, careful = 1.0, False
+    run = _Run(point, accepted=point)
     tracker.begin_with(steps.factors(point))
+    seen = tracker.loop(run, steps)
     while True:
-        start = point
-        if previous is not None:
-            longer = (1 + math.sqrt(1 + 4 * momentum**2)) / 2
-            stretch = min((momentum - 1) / longer, MOMENTUM)
-            if stretch > 0:
-                start = point.beyond(previous, 1 + stretch)
-            momentum = longer
-        value, following = steps.step(start, careful)
-        careful = False
+        start = run.leap()
+        value, following = steps.step(start, run.careful)
         tracker.entries += entries
         tracker.epoch += 1
-        if value > loss_before and previous is not None:
-            point, previous, momentum, careful = accepted, None, 1.0, True
+        if value > run.loss and run.previous is not None:
+            run.fall_back()
             if tracker.out_of_time:
-                status = tracker.record(steps.factors(accepted), Estimate(loss_before), phase)
+                status = tracker.record(steps.factors(run.accepted), Estimate(run.loss), phase)
                 assert status is not None
                 return status
-            continue
-        status = tracker.record(steps.factors(start), Estimate(value), phase)
-        if status is not None:
-            return status
-        accepted, loss_before = start, value
-        point, previous = following, point
+        else:
+            status = tracker.record(steps.factors(start), Estimate(value), phase)
+            if status is not None:
+                return status
+            run.accept(start, value, following)
+        seen()
+
+
+@dataclass
+class _Run(Generic[PointT]):
+    """Where extrapolated steps are, and what they came from."""
+
+    point: PointT
+    accepted: PointT
+    """The last point whose loss was seen and lower than before ..."""
+    loss: float = math.inf
+    """... and that loss."""
+    previous: PointT | None = None
+    momentum: float = 1.0
+    careful: bool = False
+    kept: ClassVar = ("point", "accepted", "loss", "previous", "momentum", "careful")
+
+    def leap(self) -> PointT:
+        """Where the next step begins."""
+        if self.previous is None:
+            return self.point
+        longer = (1 + math.sqrt(1 + 4 * self.momentum**2)) / 2
+        stretch = min((self.momentum - 1) / longer, MOMENTUM)
+        self.momentum = longer
+        return self.point.beyond(self.previous, 1 + stretch) if stretch > 0 else self.point
+
+    def fall_back(self) -> None:
+        self.point, self.previous, self.momentum, self.careful = self.accepted, None, 1.0, True
+
+    def accept(self, start: PointT, loss: float, following: PointT) -> None:
+        self.accepted, self.loss, self.careful = start, loss, False
+        self.previous, self.point = self.point, following

@@ -10,6 +10,7 @@ fails takes Adam's moments back to where it began, not by one iteration.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -18,7 +19,7 @@ import numpy as np
 from smartcpd.history import Status
 from smartcpd.kernels.adam import WORTH_GROUPS, compiled_iterations
 from smartcpd.kernels.lanes import padded
-from smartcpd.objectives import objective_of
+from smartcpd.objectives import Estimate, objective_of
 from smartcpd.problem import Problem
 from smartcpd.sampling.cells import CellDraws, CellSampler, StratifiedCells, UniformCells
 from smartcpd.solvers.base import Observer, Result, Settings, Solver
@@ -91,6 +92,8 @@ class Adam:
     A has padded rows; the moments, too.
     """
 
+    kept = ("A", "first", "second", "iterations")
+
     def __init__(self, rule: GCPAdam, problem: Problem, A: np.ndarray, n_threads: int = 1) -> None:
         self.rule = rule
         self.rank = A.shape[1]
@@ -148,6 +151,8 @@ class Adam:
 class Run:
     """Epochs of Adam, those that fail taken back."""
 
+    kept = ("rate", "fails", "accepted", "adam")
+
     def __init__(
         self,
         rule: GCPAdam,
@@ -159,7 +164,7 @@ class Run:
     ) -> None:
         self.rule = rule
         self.rng = rng
-        self.tracker = Tracker(problem, settings, observe)
+        self.tracker = Tracker(problem, settings, observe, rng)
         A = stack(start)
         if A.shape[1] > problem.rank:
             A = merged(A, problem)
@@ -168,6 +173,8 @@ class Run:
         self.look = objective.watch(A, rng.spawn(1)[0])
         self.sampler = rule.sampler(problem)
         self.adam = Adam(rule, problem, A, settings.n_threads)
+        self.rate, self.fails = rule.rate, 0
+        self.accepted = Estimate(math.inf)
         self.tracker.begin_with(A)
 
     def solve(self) -> Result:
@@ -177,29 +184,31 @@ class Run:
 
     def _loop(self) -> Status:
         adam, tracker, rule = self.adam, self.tracker, self.rule
-        rate, fails = rule.rate, 0
-        accepted = self.look(adam.factors)
-        status = tracker.record(adam.factors, accepted, f"adam({rate:g})")
+        self.accepted = self.look(adam.factors)
+        status = tracker.record(adam.factors, self.accepted, f"adam({self.rate:g})")
+        seen = tracker.loop(self)
         while status is None:
             before = adam.saved()
-            self._run_epoch(rate)
+            self._run_epoch(self.rate)
             now = self.look(adam.factors)
             # Also where it is NaN.
-            failed = not now.loss <= accepted.loss
+            failed = not now.loss <= self.accepted.loss
             if failed:
                 adam.restore(before)
             else:
-                accepted = now
-            status = tracker.record(adam.factors, accepted, f"adam({rate:g})")
+                self.accepted = now
+            status = tracker.record(adam.factors, self.accepted, f"adam({self.rate:g})")
             if failed:
-                fails += 1
-                rate *= rule.decay
-            if fails > rule.max_fails:
+                self.fails += 1
+                self.rate *= rule.decay
+            if self.fails > rule.max_fails:
                 return Status(
                     True,
-                    f"Converged: {fails} epochs ended with a higher loss than they began with, "
-                    f"the last at epoch {tracker.epoch}, and were taken back.",
+                    f"Converged: {self.fails} epochs ended with a higher loss than they began "
+                    f"with, the last at epoch {tracker.epoch}, and were taken back.",
                 )
+            if status is None:
+                seen()
         return status
 
     def _run_epoch(self, rate: float) -> None:

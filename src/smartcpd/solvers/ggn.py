@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -78,11 +79,15 @@ class Descent:
     entries: int
     damping: float = FIRST_DAMPING
     first_size: float = 0.0
+    point: Point | None = None
     last: Point | None = None
+    kept: ClassVar = ("damping", "first_size", "point", "last")
 
     def solve(self) -> Status:
-        point = self._evaluate(self._clip(self.tracker.best))
+        self.point = self._evaluate(self._clip(self.tracker.best))
+        seen = self.tracker.loop(self)
         while True:
+            point = self.point
             status = self.tracker.record(point.A, Estimate(point.value), "ggn")
             if status is not None:
                 return status
@@ -90,7 +95,8 @@ class Descent:
             self.tracker.epoch += 1
             if found is None:
                 return self._ended(point)
-            self.last, point = point, found
+            self.last, self.point = point, found
+            seen()
 
     def _step(self, point: Point) -> Point | None:
         """The next point, lower than this one; None if there is none."""
@@ -209,7 +215,7 @@ def _run(
     observe: Observer,
 ) -> Result:
     """Fit by Gauss-Newton steps; superfluous components are merged first."""
-    tracker = Tracker.of_passes(problem, settings, start, observe)
+    tracker = Tracker.of_passes(problem, settings, start, rng, observe)
     A = tracker.best.copy()
     objective = objective_of(problem.storage, problem.loss, settings.n_threads)
     assert isinstance(objective, DenseObjective | SparseObjective)

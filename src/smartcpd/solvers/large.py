@@ -9,7 +9,6 @@ for at first, then several times as many, up to all of them or to what time allo
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -102,7 +101,7 @@ class LargeFit:
         self.storage = problem.storage
         self.settings = settings
         self.rng = rng
-        self.tracker = Tracker(problem, settings, observe)
+        self.tracker = Tracker(problem, settings, observe, rng)
         self.descents = Descents(problem, settings, self.tracker, rng)
 
     def from_scratch(self) -> Result:
@@ -110,7 +109,7 @@ class LargeFit:
         A = self.descents.inside(A)
         self.descents.compile(A)
         self.tracker.begin_with(A)
-        return self.tracker.follow(lambda: self._improved(self._extended(*self._part())))
+        return self.tracker.follow(lambda: self._improved(self._extended(*self._fitted_part())))
 
     def from_start(self, start: list[np.ndarray]) -> Result:
         A = stack(start)
@@ -120,9 +119,12 @@ class LargeFit:
         self.tracker.begin_with(A)
         return self.tracker.follow(lambda: self._improved(A))
 
-    def _part(self) -> tuple[Part, list[np.ndarray]]:
+    def _fitted_part(self) -> tuple[Part, list[np.ndarray]]:
         """Some rows of every mode, and a fit to them."""
         part = Part.of(self.problem.shape, self.problem.rank, PART_CELLS, self.rng)
+        return part, self.tracker.stage(lambda: self._fit_to(part))
+
+    def _fit_to(self, part: Part) -> list[np.ndarray]:
         storage = part.of_storage(self.storage)
         problem = replace(self.problem, storage=storage)
 
@@ -143,7 +145,7 @@ class LargeFit:
         self.tracker.begin_with(self.descents.inside(whole))
         if result.ended:
             raise EndedError(result.status)
-        return part, result.factors
+        return result.factors
 
     def _filled(self, part: Part, model: CPModel) -> CPModel:
         """A model of the part as one of all rows: those that it says nothing of are average."""
@@ -161,6 +163,9 @@ class LargeFit:
 
     def _extended(self, part: Part, factors: list[np.ndarray]) -> np.ndarray:
         """The factors of all rows, a mode at a time, the others being known on the part."""
+        return self.tracker.stage(lambda: self._extend(part, factors))
+
+    def _extend(self, part: Part, factors: list[np.ndarray]) -> np.ndarray:
         whole = []
         for mode, size in enumerate(self.problem.shape):
             if len(part.rows[mode]) == size:
@@ -207,11 +212,10 @@ class LargeFit:
             phase = "finish" if full else f"{cells / n_cells:.2g} of the cells"
             # What another sample adds to the loss of the last one says nothing about progress.
             self.tracker.begin_with(A)
-            began = time.perf_counter()
-            entries = self.tracker.entries
+            began, entries = self.tracker.elapsed, self.tracker.entries
             found = self.descents.run(A, phase, FINISHED if full else SAMPLED)
             A = found.A
-            a_cell = (time.perf_counter() - began) / (self.tracker.entries - entries)
+            a_cell = (self.tracker.elapsed - began) / max(self.tracker.entries - entries, 1)
             if full:
                 return found.status()
             wanted = GROWTH * cells
@@ -225,7 +229,7 @@ class LargeFit:
         limit = self.settings.stopping.max_time
         if limit is None:
             return True
-        left = limit - (time.perf_counter() - self.tracker.began)
+        left = limit - self.tracker.elapsed
         return STEPS_A_SAMPLE * seconds < left
 
     def _sampled(self, found: Candidate, cells: int) -> Status:

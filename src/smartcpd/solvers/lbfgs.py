@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -38,12 +38,25 @@ class Descent:
     A: np.ndarray
     limits: list[tuple[float, float]]
     entries: int
+    begun_at: np.ndarray | None = None
+    """Where the present run of SciPy's method began."""
+    answers: list[tuple[float, np.ndarray]] = field(default_factory=list)
+    """What it was told since. SciPy keeps its state to itself: a fit that is resumed brings the
+    method there again by the same answers, without a pass over the data."""
+    recorded: int = 0
+    """Iterations since then that are in the history."""
+    kept: ClassVar = ("begun_at", "answers", "recorded")
 
     def solve(self) -> Status:
         from scipy.optimize import minimize  # slow to import, and rarely needed
 
         self._record(self.objective.value(self.A))
+        self._seen = self.tracker.loop(self)
         while True:
+            if self.begun_at is None:
+                self.begun_at = self.A
+            self.A = self.begun_at
+            self.asked = self.iterations = 0
             self.objective.settle(self.A)
             moves = self.objective.moves
             # SciPy's own tests are relative to 1 rather than to the loss. They are off: the
@@ -63,11 +76,21 @@ class Descent:
                     "maxfun": UNLIMITED,
                 },
             )
+            self.begun_at, self.answers, self.recorded = None, [], 0
             settled = found.nit <= 1 and not self.objective.is_stale(self.A)
             if settled or not moves:
                 return self._ended()
 
     def _value_and_gradient(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+        self.asked += 1
+        if self.asked <= len(self.answers):
+            return self.answers[self.asked - 1]
+        value, gradient = self._computed(x)
+        if self.tracker.keeps:
+            self.answers.append((value, gradient.copy()))
+        return value, gradient
+
+    def _computed(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         self.tracker.check_time()
         self.tracker.entries += self.entries
         value, gradient = self.objective.gradient(x.reshape(self.A.shape))
@@ -86,8 +109,12 @@ class Descent:
 
     def _after_iteration(self, intermediate_result: Any) -> None:
         self.A = intermediate_result.x.reshape(self.A.shape).copy()
-        self.tracker.epoch += 1
-        self._record(float(intermediate_result.fun))
+        self.iterations += 1
+        if self.iterations > self.recorded:
+            self.tracker.epoch += 1
+            self._record(float(intermediate_result.fun))
+            self.recorded = self.iterations
+            self._seen()
         if self.objective.is_stale(self.A):
             raise StopIteration
 
@@ -122,7 +149,7 @@ def _run(
     observe: Observer,
 ) -> Result:
     """Fit by L-BFGS-B; superfluous components are merged first."""
-    tracker = Tracker.of_passes(problem, settings, start, observe)
+    tracker = Tracker.of_passes(problem, settings, start, rng, observe)
     A = tracker.best.copy()
     objective = SteadyObjective.of(problem, settings.n_threads)
     low, high = (np.broadcast_to(b, A.shape).reshape(-1) for b in bounds(problem))

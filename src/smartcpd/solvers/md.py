@@ -10,7 +10,9 @@ under which the objective, penalties included, never increases.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -39,6 +41,7 @@ class Block:
     constraint: Constraint
     mirror: Mirror
     eta: float = 0.0
+    kept: ClassVar = ("eta",)
 
     def moved(self, A: np.ndarray, G: np.ndarray) -> np.ndarray:
         """The factor after a mirror step from A, inside its constraint."""
@@ -63,19 +66,22 @@ class Descent:
     blocks: list[Block]
     A: np.ndarray
     entries: int
+    loss: float = math.inf
+    kept: ClassVar = ("A", "loss", "objective")
 
     def solve(self) -> Status:
         """Sweeps over the modes until the tracker says stop."""
-        loss = self._value(self.A)
+        self.loss = self._value(self.A)
+        seen = self.tracker.loop(self, *self.blocks)
         while True:
-            status = self.tracker.record(self.A, Estimate(loss), "md")
+            status = self.tracker.record(self.A, Estimate(self.loss), "md")
             if status is not None:
                 return status
             if self.tracker.epoch % REFRESH == 0 or self.objective.is_stale(self.A):
                 self.objective.settle(self.A)
             before = self.A
             for mode, block in enumerate(self.blocks):
-                loss = self._step(mode, block)
+                self.loss = self._step(mode, block)
             self.tracker.epoch += 1
             if self.A is before:
                 return Status(
@@ -83,6 +89,7 @@ class Descent:
                     f"Converged: at epoch {self.tracker.epoch} no step of any mode lowers the "
                     "loss by more than rounding does.",
                 )
+            seen()
 
     def _step(self, mode: int, block: Block) -> float:
         """Move one factor downhill if that is possible; the loss after it."""
@@ -124,7 +131,7 @@ def _run(
     observe: Observer,
 ) -> Result:
     """Fit by block mirror descent; superfluous components are merged first."""
-    tracker = Tracker.of_passes(problem, settings, start, observe)
+    tracker = Tracker.of_passes(problem, settings, start, rng, observe)
     A = tracker.best.copy()
     objective = SteadyObjective.of(problem, settings.n_threads)
     starts = offsets(problem.shape)

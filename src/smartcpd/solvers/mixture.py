@@ -12,10 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from smartcpd.checkpoints.values import kept_value
 from smartcpd.solvers.extrapolation import TINY, ratio
 from smartcpd.stack import parts
 
 
+@kept_value
 @dataclass(frozen=True)
 class Mixture:
     """Stacked columns of unit sum, and weights."""

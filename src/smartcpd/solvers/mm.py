@@ -6,6 +6,7 @@ Events are fitted as a mixture, all modes at once; other measurements factor aft
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -41,6 +42,9 @@ class Passes:
     carriers: tuple[int, ...]
     """Modes whose columns have any sum, and carry the weights; without any, those stay one."""
     done: int = 0
+    looked_up: np.ndarray | None = None
+    """The factors that the background was made for."""
+    kept: ClassVar[tuple[str, ...]] = ("done", "looked_up")
 
     @classmethod
     def over(cls, problem: Problem, n_threads: int, loss: Loss | None = None) -> Passes:
@@ -70,6 +74,13 @@ class Passes:
     def factors(self, mixture: Mixture) -> np.ndarray:
         return mixture.carried_by(self.carriers)
 
+    def put_back(self, values: dict[str, Any]) -> None:
+        """The state of another process; backgrounds follow from the factors."""
+        self.done, self.looked_up = values["done"], values["looked_up"]
+        if self.looked_up is not None:
+            assert isinstance(self.objective, SparseObjective)
+            self.objective = self.objective.with_background(self.looked_up)
+
     def _look_up_background(self, mixture: Mixture) -> None:
         if isinstance(self.objective, SparseObjective):
             background = self.objective.background
@@ -79,7 +90,7 @@ class Passes:
             )
             if background is None or due:
                 self.objective = self.objective.with_background(A)
-                self.done = 0
+                self.done, self.looked_up = 0, A
         self.done += 1
 
 
@@ -110,7 +121,7 @@ def _run(
     observe: Observer,
 ) -> Result:
     """Fit by multiplicative updates from a start; superfluous components are merged first."""
-    tracker = Tracker.of_passes(problem, settings, start, observe)
+    tracker = Tracker.of_passes(problem, settings, start, rng, observe)
     A = tracker.best.copy()
     entries = entries_of(problem)
     if slope(problem.loss) is None:

@@ -10,10 +10,11 @@ minimises a bound that touches the loss at a, so that no update raises the loss.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from smartcpd.checkpoints.values import kept_value
 from smartcpd.errors import IncompatibleError
 from smartcpd.losses import Loss
 from smartcpd.objectives import objective_of
@@ -48,6 +49,7 @@ class Terms(NamedTuple):
     D: np.ndarray
 
 
+@kept_value
 @dataclass(frozen=True)
 class Factors:
     """Stacked factors as a point of a fit."""
@@ -69,6 +71,7 @@ class Updates:
 
     objective: DenseObjective | SparseObjective
     shape: tuple[int, ...]
+    kept: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     def over(cls, problem: Problem, n_threads: int) -> Updates:

@@ -7,7 +7,9 @@ left is polished by full passes. Where events are few, several starts compete.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
+from typing import ClassVar
 
 import numpy as np
 
@@ -62,6 +64,39 @@ class Plan:
         return cls(n_starts, math.ceil(1.5 * rank), 2e-4, (*[SMOOTHING] * 4, 1.0, 0.3, 0.0))
 
 
+@dataclass
+class _Batches:
+    """Online EM in the middle of an epoch."""
+
+    mixture: Mixture
+    counts: np.ndarray
+    steps: int = 0
+    position: int = 0
+    kept: ClassVar = ("mixture", "counts", "steps", "position")
+
+    def step_towards(self, here: np.ndarray) -> None:
+        """Remember the counts of a batch; the older they get, the less."""
+        share = (self.steps + 2.0) ** -FORGETTING if self.steps else 1.0
+        self.counts += share * (here - self.counts)
+        self.mixture = Mixture.from_counts(self.counts, self.mixture.shape, SMOOTHING)
+        self.steps += 1
+
+
+@dataclass
+class _Settling:
+    """Full passes on the way to a merge."""
+
+    mixture: Mixture
+    values: list[float] = field(default_factory=list)
+    kept: ClassVar = ("mixture", "values")
+
+    @property
+    def gain(self) -> float:
+        """Of the last pass; unknown at first."""
+        enough = len(self.values) >= MIN_PASSES
+        return self.values[-2] - self.values[-1] if enough else math.inf
+
+
 class Online:
     """A fit from scratch: starts, the best of which is finished."""
 
@@ -77,7 +112,7 @@ class Online:
         self.storage = problem.storage
         self.rng = rng
         self.plan = Plan.for_problem(self.storage, problem.rank, settings.n_init)
-        self.tracker = Tracker(problem, settings.for_full_passes(), observe)
+        self.tracker = Tracker(problem, settings.for_full_passes(), observe, rng)
         self.objective = SparseObjective(self.storage, problem.loss, settings.n_threads)
         # Where events are rare, yes/no data is as good as counts, and counts cost less.
         self.counts = SparseObjective(self.storage, losses.get("poisson"), settings.n_threads)
@@ -101,16 +136,22 @@ class Online:
     def _best_of_starts(self, mixture: Mixture) -> Mixture:
         best, lowest = mixture, math.inf
         for number in range(1, self.plan.n_starts + 1):
-            if number > 1:
-                mixture = self._random_mixture()
-            mixture = self._settle(self._online(mixture))
-            found, loss, following = self._narrow(mixture)
-            if number == 1:
-                self.tracker.begin_with(found.balanced())
-            self._record(found, f"start {number} of {self.plan.n_starts}", loss)
-            if loss.loss < lowest:
-                best, lowest = following, loss.loss
+            start = partial(self._start, number, mixture)
+            loss, following = self.tracker.stage(start, self.passes)
+            if loss < lowest:
+                best, lowest = following, loss
         return best
+
+    def _start(self, number: int, mixture: Mixture) -> tuple[float, Mixture]:
+        """A start of the right rank: its loss, and the mixture that a pass should begin with."""
+        if number > 1:
+            mixture = self._random_mixture()
+        mixture = self.tracker.stage(lambda: self._settle(self._online(mixture)), self.passes)
+        found, loss, following = self._narrow(mixture)
+        if number == 1:
+            self.tracker.begin_with(found.balanced())
+        self._record(found, f"start {number} of {self.plan.n_starts}", loss)
+        return loss.loss, following
 
     def _random_mixture(self) -> Mixture:
         factors = marginal_factors(self.problem, self.plan.width, self.rng)
@@ -118,38 +159,43 @@ class Online:
 
     def _online(self, mixture: Mixture) -> Mixture:
         """Steps after every batch, towards counts that remember the batches before."""
+        run = _Batches(mixture, np.zeros_like(mixture.columns))
+        for _ in range(EPOCHS):
+            self.tracker.stage(partial(self._online_epoch, run), run)
+        return run.mixture
+
+    def _online_epoch(self, run: _Batches) -> None:
         storage = self.storage
         batch = max(storage.nnz // BATCHES, sum(storage.shape), MIN_BATCH)
         total = float(storage.values.sum(dtype=np.float64))
-        counts = np.zeros_like(mixture.columns)
-        step = 0
-        for _ in range(EPOCHS):
-            order = np.arange(storage.nnz, dtype=np.min_scalar_type(storage.nnz))
-            self.rng.shuffle(order)
-            for start in range(0, storage.nnz, batch):
-                chosen = np.sort(order[start : start + batch]).astype(np.int64)
-                seen = float(storage.values[chosen].sum(dtype=np.float64))
-                here = batch_counts(self.counts, mixture, chosen) * (total / seen)
-                share = (step + 2.0) ** -FORGETTING if step else 1.0
-                counts += share * (here - counts)
-                mixture = Mixture.from_counts(counts, mixture.shape, SMOOTHING)
-                step += 1
-                self.tracker.check_time()
-            self._count_pass()
-        return mixture
+        order = np.arange(storage.nnz, dtype=np.min_scalar_type(storage.nnz))
+        self.rng.shuffle(order)
+        run.position = 0
+        seen = self.tracker.loop(run)
+        while run.position < storage.nnz:
+            chosen = order[run.position : run.position + batch]
+            chosen = np.sort(chosen).astype(np.int64)
+            weight = total / float(storage.values[chosen].sum(dtype=np.float64))
+            run.step_towards(batch_counts(self.counts, run.mixture, chosen) * weight)
+            run.position += batch
+            self.tracker.check_time()
+            seen()
+        self._count_pass()
 
     def _settle(self, mixture: Mixture) -> Mixture:
         """Full passes until they gain little."""
-        values: list[float] = []
-        for _ in range(MAX_PASSES):
-            value, following = self._pass(mixture, SMOOTHING)
+        run = _Settling(mixture)
+        seen = self.tracker.loop(run, self.passes)
+        while len(run.values) < MAX_PASSES:
+            value, following = self._pass(run.mixture, SMOOTHING)
             if self.problem.loss.name == "poisson":
-                self._record(mixture, f"{mixture.rank} components", Estimate(value))
-            mixture = following
-            values.append(value)
-            if len(values) >= MIN_PASSES and values[-2] - value < self.plan.settled * abs(value):
+                self._record(run.mixture, f"{mixture.rank} components", Estimate(value))
+            run.mixture = following
+            run.values.append(value)
+            if run.gain < self.plan.settled * abs(value):
                 break
-        return mixture
+            seen()
+        return run.mixture
 
     def _narrow(self, mixture: Mixture) -> tuple[Mixture, Estimate, Mixture]:
         """Merge to the rank in two ways, and keep the one with the lower loss after some passes.

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from smartcpd.checkpoints.values import kept_value
 from smartcpd.curvature import Marginals
 from smartcpd.stack import parts
 
@@ -20,6 +21,7 @@ TRACE_DAMPING = 1e-4
 """... and to its mean, or a component that vanished would take infinite steps."""
 
 
+@kept_value
 @dataclass(frozen=True)
 class Preconditioner:
     """Block-diagonal in rows."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from smartcpd.checkpoints.values import kept_value
 from smartcpd.curvature import Marginals
 from smartcpd.losses import Loss
 from smartcpd.solvers.preconditioner import Preconditioner
@@ -40,6 +41,7 @@ class Region:
     high: np.ndarray
 
 
+@kept_value
 @dataclass(frozen=True)
 class Point:
     A: np.ndarray
@@ -49,6 +51,8 @@ class Point:
 
 class QuasiNewton:
     """Goes downhill, a step a call."""
+
+    kept = ("iteration", "pairs", "point", "preconditioner")
 
     def __init__(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -34,6 +35,8 @@ AVERAGING_POWER = 3.0
 class Run:
     """One run of the method: the loop of Algorithm 1, with what surrounds it."""
 
+    kept = ("A", "average", "snapshots")
+
     def __init__(
         self,
         problem: Problem,
@@ -45,7 +48,7 @@ class Run:
         self.problem = problem
         self.settings = settings
         self.rng = rng
-        self.tracker = Tracker(problem, settings, observe)
+        self.tracker = Tracker(problem, settings, observe, rng)
         A = stack(start)
         objective = objective_of(problem.storage, problem.loss, settings.n_threads)
         # From a stream of its own, so that the fit does not depend on how it is watched.
@@ -62,9 +65,10 @@ class Run:
         def loop() -> Status:
             status = self._record(self.problem.phases[0].step.name)
             if wide.rank > self.problem.rank:
-                status = status or self._narrow(wide_sweeper)
+                status = status or tracker.stage(lambda: self._narrow(wide_sweeper), self)
             for sweeper in sweepers:
-                status = status or self._run_phase(sweeper)
+                run = partial(self._run_phase, sweeper)
+                status = status or tracker.stage(run, self)
             assert status is not None
             return status
 
@@ -82,11 +86,14 @@ class Run:
         sweeper.start(self.A, self.rng)
         n_epochs = min(WIDE_EPOCHS, self.settings.stopping.max_epochs // 4)
         status = None
+        seen = self.tracker.loop(self, sweeper)
         while status is None and self.tracker.epoch < n_epochs:
             self._run_epoch(sweeper)
             status = self._record(f"{sweeper.phase.step.name}, {width} components")
             if status is not None and status.converged:
                 status = None  # no settled loss ends a fit before its components are merged
+            if status is None:
+                seen()
         A = merged(self.tracker.best, self.problem)
         self._begin_with(A)
         self.tracker.best_objective = self.look(A).loss + self.tracker.penalty(A)
@@ -99,6 +106,7 @@ class Run:
         self.snapshots = 0
         tracker.restart()
         scale = abs(tracker.history[0].loss)
+        seen = tracker.loop(self, sweeper)
         while True:
             self._run_epoch(sweeper)
             status = self._record(sweeper.phase.step.name)
@@ -110,6 +118,7 @@ class Run:
                 if settled or tracker.epoch - tracker.best_epoch >= PATIENCE:
                     self._begin_with(tracker.best)
                     return None
+            seen()
 
     def _run_epoch(self, sweeper: Sweeper) -> None:
         problem, n_fibers = self.problem, self.settings.n_fibers

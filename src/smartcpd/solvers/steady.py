@@ -8,7 +8,7 @@ the difference between two of them for a slope.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -34,6 +34,8 @@ class SteadyObjective:
     objective: Objective
     square_sum: float = np.inf
     """The sum of m² over all cells, when the function was settled."""
+    settled_at: np.ndarray | None = None
+    kept: ClassVar = ("settled_at",)
 
     @classmethod
     def of(cls, problem: Problem, n_threads: int) -> SteadyObjective:
@@ -59,6 +61,12 @@ class SteadyObjective:
         if self.moves:
             self.objective = self._made_for(A)
             self.square_sum = square_sum(A, self._background.shape)
+            self.settled_at = A
+
+    def put_back(self, values: dict[str, Any]) -> None:
+        """The state of another process; the function follows from the factors."""
+        if values["settled_at"] is not None:
+            self.settle(values["settled_at"])
 
     def is_stale(self, A: np.ndarray) -> bool:
         """Whether A lies outside of what the approximation is good for."""

@@ -30,6 +30,8 @@ class Sweeper:
     that a phase has.
     """
 
+    kept = ("state", "updates", "_step_p", "_lines", "_lines_limit")
+
     def __init__(self, problem: Problem, phase: Phase, settings: Settings) -> None:
         self.problem = problem
         self.phase = phase
@@ -41,6 +43,12 @@ class Sweeper:
         self._lines = np.zeros((4, 2), dtype=settings.dtype)
         self._lines_limit = np.inf
         self._bind()
+
+    def put_back(self, values: dict[str, Any]) -> None:
+        """The state of another process; compiled code knows these arrays, so they stay."""
+        self._lines_limit = values.pop("_lines_limit")
+        for name, value in values.items():
+            getattr(self, name)[:] = value
 
     def start(self, A: np.ndarray, rng: np.random.Generator) -> None:
         """Forget the past and choose the step rule's parameters for the factors A."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -19,6 +20,8 @@ from smartcpd.solvers.base import Observer, Report, Result, Settings
 from smartcpd.solvers.merging import merged
 from smartcpd.stack import stack, unstack
 
+T = TypeVar("T")
+
 
 class EndedError(Exception):
     """A reason to stop that came up in the middle of something."""
@@ -31,23 +34,49 @@ class EndedError(Exception):
 class Tracker:
     """Follows a run from record to record."""
 
-    def __init__(self, problem: Problem, settings: Settings, observe: Observer) -> None:
+    kept = (
+        "history",
+        "epoch",
+        "entries",
+        "elapsed",
+        "ended",
+        "best",
+        "latest",
+        "best_objective",
+        "best_epoch",
+        "restarted",
+        "rng",
+    )
+
+    def __init__(
+        self,
+        problem: Problem,
+        settings: Settings,
+        observe: Observer,
+        rng: np.random.Generator,
+    ) -> None:
         self.problem = problem
+        self.rng = rng
         self.settings = settings
         self.observe = observe
         self.history = History()
         self.epoch = 0
         self.entries = 0
         self.began = time.perf_counter()
-        self.ended = False
+        self.ended = self.stopped = False
         self._sample = CellSample(problem)
 
     @classmethod
     def of_passes(
-        cls, problem: Problem, settings: Settings, start: list[np.ndarray], observe: Observer
+        cls,
+        problem: Problem,
+        settings: Settings,
+        start: list[np.ndarray],
+        rng: np.random.Generator,
+        observe: Observer,
     ) -> Tracker:
         """Of a run of full passes from one start, of which superfluous components are merged."""
-        tracker = cls(problem, settings.for_full_passes(), observe)
+        tracker = cls(problem, settings.for_full_passes(), observe, rng)
         A = stack(start)
         tracker.begin_with(merged(A, problem) if A.shape[1] > problem.rank else A)
         return tracker
@@ -69,12 +98,43 @@ class Tracker:
         self.restarted = len(self.history)
 
     @property
+    def elapsed(self) -> float:
+        """Seconds since everything was compiled, in this process and in those before."""
+        return time.perf_counter() - self.began
+
+    @elapsed.setter
+    def elapsed(self, seconds: float) -> None:
+        self.began = time.perf_counter() - seconds
+
+    @property
     def out_of_time(self) -> bool:
         limit = self.settings.stopping.max_time
-        return limit is not None and time.perf_counter() - self.began >= limit
+        return limit is not None and self.elapsed >= limit
+
+    def stage(self, compute: Callable[[], T], *others: Any) -> T:
+        """What ``compute`` returns; a fit that is resumed does not compute it again.
+
+        It may change this tracker, with the random numbers, and ``others``.
+        """
+        # What the user or the clock cut short goes on where it was if the fit is resumed.
+        return self.settings.journal.stage(
+            (self, *others), compute, lambda _: not (self.stopped or self.out_of_time)
+        )
+
+    @property
+    def keeps(self) -> bool:
+        """Whether anything is kept for a fit that may be resumed."""
+        return self.settings.journal.path is not None
+
+    def loop(self, *others: Any) -> Callable[[], None]:
+        """To be called after each step of a loop that changes this tracker and ``others``."""
+        return self.settings.journal.loop((self, *others))
 
     def follow(self, loop: Callable[[], Status]) -> Result:
         """Start the clock and run a loop to its end, whatever ends it."""
+        return self.stage(lambda: self._followed(loop))
+
+    def _followed(self, loop: Callable[[], Status]) -> Result:
         self.start_clock()
         try:
             status = loop()
@@ -119,8 +179,9 @@ class Tracker:
         if not math.isfinite(loss + penalty):
             return self._diverged()
         self.latest = A
-        elapsed = time.perf_counter() - self.began
-        record = Record(elapsed, self.epoch, self.entries, loss, penalty, phase, estimate.error)
+        record = Record(
+            self.elapsed, self.epoch, self.entries, loss, penalty, phase, estimate.error
+        )
         self.history.append(record)
         # A model with other than the wanted number of components is seen but not kept.
         if loss + penalty < self.best_objective and A.shape == self.best.shape:
@@ -132,12 +193,12 @@ class Tracker:
             return CPModel(unstack(A, self.problem.shape), loss_function=self.problem.loss)
 
         if self.observe(Report(record, now)):
-            self.ended = True
+            self.ended = self.stopped = True
             return Status(False, f"Stopped by the callback at epoch {self.epoch}.")
         return None
 
     def interrupted(self) -> Status:
-        self.ended = True
+        self.ended = self.stopped = True
         return Status(
             False,
             f"Interrupted at epoch {self.epoch}; this is the best model until then.",

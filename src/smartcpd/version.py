@@ -1,0 +1,8 @@
+"""Which smartcpd this is."""
+
+from importlib.metadata import PackageNotFoundError, version
+
+try:
+    __version__ = version("smartcpd")
+except PackageNotFoundError:  # a source tree that was never installed
+    __version__ = "0.0.0"
