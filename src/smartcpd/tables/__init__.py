@@ -1,8 +1,8 @@
 """From a table of events to a labelled sparse tensor; the group-by runs in an embedded DuckDB.
 
-`sources` opens the table, `wishes` reads what the user asked for, `columns`, `bins`, `labelling`
-and `top` turn columns into rows of modes, `measure` says what a cell holds, `counting` runs the
-query and `account` says what was left out.
+`sources` opens the table, `wishes` reads what the user asked for; `periods`, `bins` and `labelling`
+turn columns into keys, `slots` numbers their rows, `measure` says what a cell holds; `counting`
+runs the query and `account` says what was left out.
 """
 
 from smartcpd.tables.build import from_table

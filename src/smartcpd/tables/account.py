@@ -28,8 +28,8 @@ class Account:
 
     def missing(self, column: str, fault: str, count: int, rows: int) -> None:
         if count:
-            verb = "row is" if count == 1 else "rows are"
-            self.lose(f"{count:,} of {rows:,} {verb} left out: {column!r} {fault}.")
+            verb = "is" if count == 1 else "are"
+            self.lose(f"{count:,} of {rows:,} rows {verb} left out: {column!r} {fault}.")
 
     def rejected(self, faults: Sequence[tuple[Any, ...]]) -> None:
         """Rows of text files that do not fit in the table."""

@@ -36,7 +36,10 @@ class EqualWidth:
             edges = [low + width * i for i in range(self.count)] + [high]
             # Halves: the range of doubles itself can be too long for a double.
             scaled = f"(({x}) / 2 - {number(low / 2)}) / {number(width / 2)}"
-            index = f"least(CAST(floor({scaled}) AS INTEGER), {self.count - 1})"
+            # `least` would take NULL for absent rather than for unknown.
+            index = f"CAST(floor({scaled}) AS INTEGER)"
+            last = self.count - 1
+            index = f"CASE WHEN {index} >= {last} THEN {last} ELSE {index} END"
             return _binned(name, column, index, _ranges(edges))
 
         return Wish(name, column, (f"min({x})", f"max({x})"), resolve)
@@ -57,12 +60,8 @@ class Quantiles:
             low, inner, high = facts
             _check_range(name, column, low, high)
             cuts = sorted({cut for cut in inner if cut < high})
-            # The smallest value may fill whole bins: then it is a bin of its own.
-            starts = [low, *(cut for cut in cuts if cut > low)]
-            if cuts and cuts[0] == low:
-                labels = [f"{low:.6g}", *_ranges([*starts, high])]
-            else:
-                labels = _ranges([*starts, high])
+            whole = column.family is Family.WHOLE
+            labels = (_whole_ranges if whole else _ranges_to)(low, [*cuts, high])
             key = _binned(name, column, _search(f"({x})", cuts), labels)
             if len(labels) < self.count:
                 key.notes.append(
@@ -128,6 +127,20 @@ def _ranges(edges: list[float]) -> list[str]:
         if len(set(texts)) == len(texts):
             break
     return [f"{a} to {b}" for a, b in pairwise(texts)]
+
+
+def _ranges_to(low: float, ends: list[float]) -> list[str]:
+    """Ranges that include their ends; the smallest value alone may fill the first."""
+    if ends[0] > low:
+        return _ranges([low, *ends])
+    return [f"{low:.6g}", *_ranges(ends)]
+
+
+def _whole_ranges(low: float, ends: list[float]) -> list[str]:
+    """Of whole numbers, so that no number is in two of them."""
+    starts = [int(low), *(int(end) + 1 for end in ends[:-1])]
+    pairs = zip(starts, map(int, ends), strict=True)
+    return [str(a) if a == b else f"{a} to {b}" for a, b in pairs]
 
 
 def _check_numbers(name: str, column: Column, spec: str) -> None:

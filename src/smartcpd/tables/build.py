@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,10 +12,10 @@ from smartcpd.errors import InvalidDataError, InvalidParameterError
 from smartcpd.labels import Kind, LabelledTensor, Mode
 from smartcpd.storage.sparse import SparseTensor
 from smartcpd.tables.account import Account
-from smartcpd.tables.counting import Grouping
-from smartcpd.tables.keys import TABLE
+from smartcpd.tables.counting import Cells, cells
+from smartcpd.tables.keys import TABLE, Key, Wish
 from smartcpd.tables.measure import measure, smallest
-from smartcpd.tables.sources import Source, opened
+from smartcpd.tables.sources import Rows, Source, opened
 from smartcpd.tables.sql import SOURCE, explained, listed, one_row, reason
 from smartcpd.tables.wishes import column_names, find_column, mode_names, wishes
 
@@ -89,14 +89,13 @@ def from_table(
         source.look_for(column_names(names, request.value))
         _check_where(source, where)
         with explained(f"Aggregating {source.name}"):
-            grouping, account = _grouped(source, request)
-            found_modes, indices, values = grouping.cells(max_labels)
-    for mode, index in zip(found_modes, indices, strict=True):
+            found, account = _aggregated(source, request, max_labels)
+    for mode, index in zip(found.modes, found.indices, strict=True):
         _note_gaps(mode, index, account)
-    shape = tuple(len(mode) for mode in found_modes)
-    tensor = SparseTensor(tuple(indices), smallest(values), shape, grouping.measure.absent)
+    shape = tuple(len(mode) for mode in found.modes)
+    tensor = SparseTensor(found.indices, smallest(found.values), shape, found.absent)
     account.report()
-    return LabelledTensor(tensor, tuple(found_modes), account.notes)
+    return LabelledTensor(tensor, found.modes, account.notes)
 
 
 @dataclass(frozen=True)
@@ -117,47 +116,45 @@ class Request:
         return "" if self.where is None else f" WHERE (\n{self.where}\n)"
 
 
-def _grouped(source: Source, request: Request) -> tuple[Grouping, Account]:
-    """The groups of the table, and an account of what is not in them."""
-    account = Account()
-    grouping = _plan(source, request)
-    for key in grouping.keys:
-        account.decide(*key.notes)
-    source.begin_scan()
-    grouping.run(request.condition)
-    faults = source.rejected()
-    rows, used = grouping.account(account)
-    misjudged = source.misjudged(faults, rows)
-    if misjudged:
-        grouping.drop()
-        source.as_text(misjudged)
-        grouping, account = _grouped(source, request)
-        account.decide(
-            f"{listed(misjudged)} is read as text, since many values further down are not what "
-            "the beginning of the file promised."
-        )
-        return grouping, account
-    account.rejected(faults)
-    _check_used(source, rows, used, request.where, account)
-    return grouping, account
-
-
-def _plan(source: Source, request: Request) -> Grouping:
-    """Find out what keys depend on, in one query."""
-    found = wishes(source, request.names, request.bins, request.top, request.rest)
+def _aggregated(source: Source, request: Request, max_labels: int) -> tuple[Cells, Account]:
+    """The cells of the tensor, and an account of what is not in them."""
+    wished = wishes(source, request.names, request.bins, request.top, request.rest)
     column = None if request.value is None else find_column(source, request.value)
     measured = measure(request.agg, column)
-    wanted = [fact for wish in found for fact in wish.facts] + list(measured.facts())
+    columns = [wish.column for wish in wished] + ([] if column is None else [column])
+    rows = source.rows(columns, request.condition)
+    (count,) = one_row(rows.sql(f"SELECT count(*) FROM {rows.table}"))
+    faults = source.rejected()
+    misjudged = source.misjudged(faults, count)
+    if misjudged:
+        source.as_text(misjudged)
+        found, account = _aggregated(source, request, max_labels)
+        account.decide(
+            "Read as text, since many values further down are not what the beginning of the file "
+            f"promised: {listed(misjudged)}."
+        )
+        return found, account
+    account = Account()
+    account.rejected(faults)
+    if not count:
+        raise _nothing(source, request.where, account)
+    keys = _keys(rows, wished)
+    for key in keys:
+        account.decide(*key.notes)
+    return cells(rows, keys, measured, max_labels, account), account
+
+
+def _keys(rows: Rows, wished: Sequence[Wish]) -> list[Key]:
+    """Find out in one query what keys depend on."""
+    wanted = [fact.replace(TABLE, rows.table) for wish in wished for fact in wish.facts]
     facts: tuple[Any, ...] = ()
     if wanted:
-        table = f"{SOURCE}{request.condition}"
-        query = ", ".join(fact.replace(TABLE, table) for fact in wanted)
-        facts = one_row(source.sql(f"SELECT {query} FROM {table}"))
-    keys, start = [], 0
-    for wish in found:
-        keys.append(wish.resolve(facts[start : start + len(wish.facts)]))
-        start += len(wish.facts)
-    return Grouping(source, keys, measured, facts[start:])
+        facts = one_row(rows.sql(f"SELECT {', '.join(wanted)} FROM {rows.table}"))
+    keys = []
+    for wish in wished:
+        keys.append(wish.resolve(facts[: len(wish.facts)]))
+        facts = facts[len(wish.facts) :]
+    return keys
 
 
 def _check_where(source: Source, where: str | None) -> None:
@@ -178,17 +175,14 @@ def _check_where(source: Source, where: str | None) -> None:
         ) from None
 
 
-def _check_used(source: Source, rows: int, used: int, where: str | None, account: Account) -> None:
-    if used:
-        return
-    if rows:
-        raise InvalidDataError(f"No row of {source.name} can be used. {' '.join(account.losses)}")
+def _nothing(source: Source, where: str | None, account: Account) -> InvalidDataError:
+    """Why there is no row."""
     if where is not None and source.sql(f"SELECT 1 FROM {SOURCE} LIMIT 1").fetchall():
-        raise InvalidDataError(
+        return InvalidDataError(
             f"No row of {source.name} fulfils where={where!r}; loosen the condition."
         )
     why = " ".join(account.losses)
-    raise InvalidDataError(f"{source.name} holds no row. {why}".strip())
+    return InvalidDataError(f"There is no row in {source.name}. {why}".strip())
 
 
 def _note_gaps(mode: Mode, index: np.ndarray, account: Account) -> None:

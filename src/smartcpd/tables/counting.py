@@ -1,215 +1,159 @@
 """The group-by, and its groups as indices and values.
 
-The table is read once. Labels become row numbers afterwards, on the groups, of which there are
-fewer; rows that lack something form groups of their own, so that they are counted on the way.
+Rows that lack something get numbers of their own, so that one pass counts them on the way.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from smartcpd.errors import InvalidDataError
-from smartcpd.labels import Kind, Mode
+from smartcpd.labels import Mode
 from smartcpd.tables.account import Account
-from smartcpd.tables.keys import Key, Leading, Named, Numbered
-from smartcpd.tables.labelling import arranged
+from smartcpd.tables.keys import Key
 from smartcpd.tables.measure import Measure
-from smartcpd.tables.sources import Source
-from smartcpd.tables.sql import CELLS, SOURCE, one_row
+from smartcpd.tables.slots import Slots, ranges_wanted, slots
+from smartcpd.tables.sources import Rows
+from smartcpd.tables.sql import one_row
 
-LARGEST = 2**63 - 1
+WORD = 2**62
+"""Numbers below fit into a signed integer of 64 bits."""
 
 
 @dataclass(frozen=True)
-class Rows:
-    """A mode, and how groups find their rows in it."""
+class Cells:
+    """What a tensor is made of."""
 
-    mode: Mode
-    index: str
-    """SQL of a number for each group."""
-    order: np.ndarray | None = None
-    """The row of each number, if they are not the same."""
-    join: str = ""
+    modes: tuple[Mode, ...]
+    indices: tuple[np.ndarray, ...]
+    values: np.ndarray
+    absent: str
 
 
-class Grouping:
-    """A table aggregated to the groups of some keys."""
+def cells(
+    rows: Rows, keys: Sequence[Key], measure: Measure, max_labels: int, account: Account
+) -> Cells:
+    """Aggregate the rows; the account learns what is left out."""
+    wanted = [ranges_wanted(key) for key in keys]
+    queries = [sql for part in wanted for sql in part] + list(measure.facts())
+    found = one_row(rows.sql(f"SELECT {', '.join(['count(*)', *queries])} FROM {rows.table}"))
+    count, facts = found[0], list(found[1:])
+    numbered = []
+    for i, (key, part) in enumerate(zip(keys, wanted, strict=True)):
+        numbered.append(slots(i, key, facts[: len(part)], rows, max_labels))
+        facts = facts[len(part) :]
+    columns = rows.sql(_query(rows, numbered, measure.scaled(count, facts))).fetchnumpy()
+    columns = {name: np.asarray(column) for name, column in columns.items()}
+    kept = _tally(columns, numbered, measure, account)
+    if not kept.all():
+        columns = {name: column[kept] for name, column in columns.items()}
+    if not columns["value"].size:
+        raise InvalidDataError(f"No row of {rows.name} can be used. {' '.join(account.losses)}")
+    modes, indices = [], []
+    for i, slot in enumerate(numbered):
+        mode, index = _finished(slot, columns.pop(f"i{i}"), columns["rows"], account)
+        modes.append(mode)
+        indices.append(index)
+    return Cells(tuple(modes), tuple(indices), columns["value"], measure.absent)
 
-    def __init__(
-        self, source: Source, keys: Sequence[Key], measure: Measure, facts: Sequence[Any]
-    ) -> None:
-        self.source, self.keys, self.measure, self.facts = source, keys, measure, facts
 
-    def run(self, where: str) -> None:
-        """The pass over the whole table."""
-        inner = [f"{key.expression} AS x{i}" for i, key in enumerate(self.keys)]
-        if self.measure.column is not None:
-            inner.append(f"{self.measure.value()} AS v")
-        outer, joins = [], ""
-        for i, key in enumerate(self.keys):
-            if isinstance(key, Leading):
-                joins += f" LEFT JOIN {self._leaders(i, key, where)} AS t{i} ON x{i} = t{i}.label"
-                outer.append(f"CASE WHEN x{i} IS NOT NULL THEN coalesce(t{i}.id, -1) END AS k{i}")
-            else:
-                outer.append(f"x{i} AS k{i}")
-        outer += ["count(*) AS rows", *self.measure.aggregates(self.facts)]
-        groups = ", ".join(str(i + 1) for i in range(len(self.keys)))
-        self.source.sql(
-            f"CREATE TEMP TABLE {CELLS} AS SELECT {', '.join(outer)} "
-            f"FROM (SELECT {', '.join(inner)} FROM {SOURCE}{where}){joins} GROUP BY {groups}"
+def _query(rows: Rows, numbered: Sequence[Slots], measure: Measure) -> str:
+    """One pass over the table: groups in order, the mode with most rows first."""
+    inner, outer, joins = [], [], "".join(slot.join for slot in numbered)
+    for i, slot in enumerate(numbered):
+        inner.append(f"{slot.key.expression if slot.join else slot.code} AS x{i}")
+        code = slot.code if slot.join else f"x{i}"
+        outer.append(f"CAST(coalesce({code}, {slot.missing}) AS BIGINT)")
+    value = measure.value()
+    if value is not None:
+        inner.append(f"{value} AS v")
+    packed, unpacked = _words(numbered, outer)
+    names = [f"w{n}" for n in range(len(packed))]
+    grouped = [f"{sql} AS {name}" for sql, name in zip(packed, names, strict=True)]
+    grouped += ["count(*) AS rows", *measure.aggregates()]
+    columns = [*unpacked, "rows", *measure.results()]
+    return (
+        f"SELECT {', '.join(columns)} FROM (SELECT {', '.join(grouped)} FROM "
+        f"(SELECT {', '.join(inner)} FROM {rows.table}){joins} GROUP BY {', '.join(names)}) "
+        f"ORDER BY {', '.join(names)}"
+    )
+
+
+def _words(numbered: Sequence[Slots], codes: Sequence[str]) -> tuple[list[str], list[str]]:
+    """SQL that packs numbers into as few words as possible, and SQL that unpacks them."""
+    order = sorted(range(len(numbered)), key=lambda i: -numbered[i].size)
+    words: list[list[int]] = [[]]
+    for i in order:
+        if math.prod(numbered[j].size + 1 for j in [*words[-1], i]) > WORD:
+            words.append([])
+        words[-1].append(i)
+    packed, unpacked = [], [""] * len(numbered)
+    for n, members in enumerate(words):
+        sql, below = codes[members[0]], 1
+        for i in members[1:]:
+            sql = f"({sql}) * {numbered[i].size + 1} + {codes[i]}"
+        for i in reversed(members):
+            capacity = numbered[i].size + 1
+            whole = f"w{n} // {below}" if below > 1 else f"w{n}"
+            unpacked[i] = f"CAST({whole} % {capacity} AS {_unsigned(capacity)}) AS i{i}"
+            below *= capacity
+        packed.append(sql)
+    return packed, unpacked
+
+
+def _unsigned(capacity: int) -> str:
+    return "UTINYINT" if capacity <= 2**8 else "USMALLINT" if capacity <= 2**16 else "UINTEGER"
+
+
+def _tally(
+    columns: dict[str, np.ndarray], numbered: Sequence[Slots], measure: Measure, account: Account
+) -> np.ndarray:
+    """Account for rows left out; which cells are kept."""
+    rows = columns["rows"]
+    total = int(rows.sum())
+    kept = np.ones(rows.size, bool)
+    told = set()
+    for i, slot in enumerate(numbered):
+        key = slot.key
+        missing = columns[f"i{i}"] == slot.missing
+        kept &= ~missing
+        if (key.column.name, key.fault) not in told:
+            account.missing(key.column.name, key.fault, int(rows[missing].sum()), total)
+            told.add((key.column.name, key.fault))
+        if slot.dropped is not None:
+            dropped = columns[f"i{i}"] == slot.dropped
+            kept &= ~dropped
+            fault = f"is not among the {slot.dropped:,} most frequent"
+            account.missing(key.name, fault, int(rows[dropped].sum()), total)
+    if measure.column is not None:
+        used = columns.pop("used")
+        account.missing(measure.column.name, measure.fault, int((rows - used).sum()), total)
+        kept &= used > 0
+    return kept
+
+
+def _finished(
+    slot: Slots, index: np.ndarray, rows: np.ndarray, account: Account
+) -> tuple[Mode, np.ndarray]:
+    """The mode with rows for what occurs, and the index of every cell in it."""
+    occurs = np.zeros(slot.size, bool)
+    occurs[index] = True
+    mode, order = slot.finish(occurs)
+    others = slot.size - 1
+    if slot.gathers and occurs[others]:
+        account.decide(
+            f"{int(rows[index == others].sum()):,} rows are gathered in {mode.text()[-1]!r}: their "
+            f"{slot.key.name!r} is not among the {others:,} most frequent."
         )
-
-    def drop(self) -> None:
-        """Forget the groups."""
-        for name in (CELLS, *(f"{CELLS}_leaders_{i}" for i, _ in self._leading())):
-            self.source.sql(f"DROP TABLE IF EXISTS {name}")
-
-    def _leaders(self, i: int, key: Leading, where: str) -> str:
-        """A table of the most frequent labels."""
-        name = f"{CELLS}_leaders_{i}"
-        self.source.sql(
-            f"CREATE TEMP TABLE {name} AS SELECT label, CAST(row_number() OVER (ORDER BY events "
-            f"DESC, label) - 1 AS INTEGER) AS id FROM (SELECT {key.expression} AS label, count(*) "
-            f"AS events FROM {SOURCE}{where} GROUP BY 1) WHERE label IS NOT NULL "
-            f"ORDER BY events DESC, label LIMIT {key.count}"
+    if len(mode) == 1:
+        raise InvalidDataError(
+            f"Mode {mode.name!r} has one label only, {mode.text()[0]!r}, in the rows used, so it "
+            "says nothing; leave it out of modes, or choose a finer bin."
         )
-        return name
-
-    def usable(self) -> str:
-        """The condition on groups that go into the tensor."""
-        conditions = []
-        for i, key in enumerate(self.keys):
-            dropping = isinstance(key, Leading) and not key.gather
-            conditions.append(f"k{i} >= 0" if dropping else f"k{i} IS NOT NULL")
-        if self.measure.column is not None:
-            conditions.append("used > 0")
-        return " AND ".join(conditions)
-
-    def account(self, account: Account) -> tuple[int, int]:
-        """Count what was left out; how many rows there were, and how many are used."""
-        used = "rows" if self.measure.column is None else "used"
-        sums = ["sum(rows)", f"sum({used}) FILTER (WHERE {self.usable()})"]
-        sums += [f"sum(rows) FILTER (WHERE k{i} IS NULL)" for i in range(len(self.keys))]
-        sums += [f"sum(rows) FILTER (WHERE k{i} = -1)" for i, _ in self._leading()]
-        sums.append("sum(rows)" if self.measure.column is None else "sum(rows - used)")
-        found = one_row(self.source.sql(f"SELECT {', '.join(sums)} FROM {CELLS}"))
-        rows, kept, *counts = (int(n or 0) for n in found)
-        faults = {(key.column.name, key.fault): counts[i] for i, key in enumerate(self.keys)}
-        for (column, fault), count in faults.items():
-            account.missing(column, fault, count, rows)
-        for (_, key), count in zip(self._leading(), counts[len(self.keys) :], strict=False):
-            if count and key.gather:
-                account.decide(f"{count:,} rows of {key.name!r} are gathered in one label.")
-            elif count:
-                account.missing(
-                    key.name, f"is not among the {key.count:,} most frequent", count, rows
-                )
-        if self.measure.column is not None:
-            account.missing(self.measure.column.name, self.measure.fault, counts[-1], rows)
-        return rows, kept
-
-    def _leading(self) -> list[tuple[int, Leading]]:
-        return [(i, key) for i, key in enumerate(self.keys) if isinstance(key, Leading)]
-
-    def cells(self, max_labels: int) -> tuple[list[Mode], list[np.ndarray], np.ndarray]:
-        """The modes, the indices of every cell in each, and the values of the cells."""
-        rows = [self._rows(i, key, max_labels) for i, key in enumerate(self.keys)]
-        columns = [f"CAST({r.index} AS {_unsigned(r)}) AS i{i}" for i, r in enumerate(rows)]
-        columns.append(f"{self.measure.result(self.facts, self._fits())} AS value")
-        joins = "".join(r.join for r in rows)
-        found = self.source.sql(
-            f"SELECT {', '.join(columns)} FROM {CELLS}{joins} WHERE {self.usable()}"
-        ).fetchnumpy()
-        indices = []
-        for i, r in enumerate(rows):
-            index = found.pop(f"i{i}")
-            if r.order is not None:
-                index = r.order.astype(np.min_scalar_type(len(r.mode) - 1))[index]
-            indices.append(index)
-        return [r.mode for r in rows], indices, found["value"]
-
-    def _fits(self) -> bool:
-        if not self.measure.may_outgrow:
-            return True
-        query = f"SELECT max(abs(CAST(total AS DOUBLE))) FROM {CELLS}"
-        return (one_row(self.source.sql(query))[0] or 0) < LARGEST
-
-    def _rows(self, i: int, key: Key, max_labels: int) -> Rows:
-        if isinstance(key, Numbered):
-            rows = self._numbered(i, key, max_labels)
-        elif isinstance(key, Leading):
-            rows = self._led(i, key)
-        else:
-            assert isinstance(key, Named)
-            rows = self._named(i, key, max_labels)
-        if len(rows.mode) == 1:
-            raise InvalidDataError(
-                f"Mode {key.name!r} has one label only, {rows.mode.text()[0]!r}, in the rows used, "
-                "so it says nothing; leave it out of modes, or choose a finer bin."
-            )
-        return rows
-
-    def _numbered(self, i: int, key: Numbered, max_labels: int) -> Rows:
-        first, last = 0, (key.size or 0) - 1
-        if key.size is None:
-            query = f"SELECT min(k{i}), max(k{i}) FROM {CELLS} WHERE {self.usable()}"
-            first, last = one_row(self.source.sql(query))
-        size = last - first + 1
-        if size > max_labels:
-            ends = " to ".join(str(key.labels(n, n)[0])[:16] for n in (first, last))
-            raise InvalidDataError(
-                f"Mode {key.name!r} would have {size:,} rows, from {ends}, more than "
-                f"max_labels={max_labels:,}; use a longer bin, or leave out impossible dates with "
-                "where=."
-            )
-        mode = Mode(key.name, key.labels(first, last), key.kind)
-        return Rows(mode, f"k{i} - {first}" if first >= 0 else f"k{i} + {-first}")
-
-    def _named(self, i: int, key: Named, max_labels: int) -> Rows:
-        table = f"{CELLS}_labels_{i}"
-        self.source.sql(
-            f"CREATE TEMP TABLE {table} AS SELECT label, row_number() OVER (ORDER BY label) - 1 "
-            f"AS id FROM (SELECT DISTINCT k{i} AS label FROM {CELLS} WHERE {self.usable()})"
-        )
-        (count,) = one_row(self.source.sql(f"SELECT count(*) FROM {table}"))
-        if count > max_labels:
-            raise InvalidDataError(
-                f"Mode {key.name!r} would have {count:,} labels, more than "
-                f"max_labels={max_labels:,}; keep the most frequent with "
-                f"top={{{key.name!r}: 1000}}, or cut it into bins."
-            )
-        mode, order = arranged(key.name, self._labels(table))
-        same = np.array_equal(order, np.arange(len(order)))
-        join = f" JOIN {table} AS t{i} ON k{i} = t{i}.label"
-        return Rows(mode, f"t{i}.id", None if same else order, join)
-
-    def _labels(self, table: str) -> np.ndarray:
-        return self.source.sql(f"SELECT label FROM {table} ORDER BY id").fetchnumpy()["label"]
-
-    def _led(self, i: int, key: Leading) -> Rows:
-        labels = self._labels(f"{CELLS}_leaders_{i}")
-        mode, order = arranged(key.name, labels)
-        query = f"SELECT count(*) FROM {CELLS} WHERE k{i} = -1 AND {self.usable()}"
-        (others,) = one_row(self.source.sql(query))
-        if others:
-            texts = mode.text()
-            mode = Mode(key.name, [*texts, _other(texts)], Kind.CATEGORY)
-            order = np.append(order, len(texts))
-        return Rows(mode, f"CASE WHEN k{i} = -1 THEN {len(labels)} ELSE k{i} END", order)
-
-
-def _other(labels: Sequence[str]) -> str:
-    """A name that no label has."""
-    name = "(other)"
-    while name in labels:
-        name = f"({name})"
-    return name
-
-
-def _unsigned(rows: Rows) -> str:
-    largest = len(rows.mode) if rows.order is None else max(len(rows.mode), rows.order.size)
-    return "UTINYINT" if largest <= 2**8 else "USMALLINT" if largest <= 2**16 else "UINTEGER"
+    if order is not None:
+        index = order.astype(np.min_scalar_type(len(mode) - 1))[index]
+    return mode, index

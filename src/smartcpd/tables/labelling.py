@@ -13,7 +13,7 @@ from smartcpd.tables.columns import Column, Family
 from smartcpd.tables.keys import TABLE, Key, Leading, Named, Wish, positions
 from smartcpd.tables.periods import DAYS_OF_WEEK, MONTHS_OF_YEAR
 
-MOST_REALS = 1000
+MOST_REALS = 100
 """Different real numbers that may still be labels."""
 GLANCE = 100_000
 """Rows looked at to see early that there are too many."""

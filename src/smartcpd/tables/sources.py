@@ -5,18 +5,29 @@ from __future__ import annotations
 import importlib.util
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from smartcpd.errors import InvalidDataError, InvalidParameterError, MissingExtraError
 from smartcpd.tables.columns import Column
 from smartcpd.tables.paths import Files, find_files
-from smartcpd.tables.sql import CELLS, SOURCE, explained, identifier, one_row, reason
+from smartcpd.tables.sql import OURS, SOURCE, explained, identifier, one_row, reason
 
 SHARE_OF_MEMORY = "50%"
 FEW = 1e-3
 """Share of values of a column of a text file that may not be what its beginning promised."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of a table that are used."""
+
+    name: str
+    table: str
+    """What stands after FROM."""
+    sql: Callable[[str], Any]
 
 
 class Source:
@@ -38,11 +49,20 @@ class Source:
             pairs = zip(relation.columns, relation.types, strict=True)
             self.columns = {name: Column(name, str(kind)) for name, kind in pairs}
 
+    def rows(self, columns: list[Column], condition: str) -> Rows:
+        """Those that fulfil the condition; data in columns is quick to read several times."""
+        return Rows(self.name, SOURCE + condition, self.sql)
+
+    def kept_rows(self, columns: list[Column], condition: str) -> Rows:
+        """The same, copied to where DuckDB can read them several times."""
+        table = f"{OURS}_rows"
+        needed = ", ".join(dict.fromkeys(column.sql for column in columns))
+        self.sql(f"DROP TABLE IF EXISTS {table}")
+        self.sql(f"CREATE TEMP TABLE {table} AS SELECT {needed} FROM {SOURCE}{condition}")
+        return Rows(self.name, table, self.sql)
+
     def look_for(self, wanted: list[str]) -> None:
         """Another chance to find columns; only text files have one."""
-
-    def begin_scan(self) -> None:
-        """From now on rows that cannot be read count."""
 
     def rejected(self) -> list[tuple[Any, ...]]:
         """Rows that could not be read: kind, column, count, message and line of the first."""
@@ -91,11 +111,13 @@ class FileSource(Source):
         self.text_columns += columns
         self._open()
 
-    def begin_scan(self) -> None:
-        """Rows set aside from now on count; those of earlier queries are the same ones."""
-        if self.files.is_text:
-            query = "SELECT coalesce(max(scan_id), 0) FROM reject_errors"
-            self._scans_before = one_row(self.sql(query))[0] if self._has_rejects() else 0
+    def rows(self, columns: list[Column], condition: str) -> Rows:
+        if not self.files.is_text:
+            return super().rows(columns, condition)
+        # Rows set aside from now on count; those of earlier queries are the same ones.
+        query = "SELECT coalesce(max(scan_id), 0) FROM reject_errors"
+        self._scans_before = one_row(self.sql(query))[0] if self._has_rejects() else 0
+        return self.kept_rows(columns, condition)
 
     def _has_rejects(self) -> bool:
         query = "SELECT count(*) FROM duckdb_tables() WHERE table_name = 'reject_errors'"
@@ -126,9 +148,12 @@ class RelationSource(Source):
     def sql(self, query: str) -> Any:
         return self.relation.query(SOURCE, query)
 
+    def rows(self, columns: list[Column], condition: str) -> Rows:
+        return self.kept_rows(columns, condition)
+
     def clear(self) -> None:
         """Leave nothing of ours behind."""
-        query = f"SELECT table_name FROM duckdb_tables() WHERE starts_with(table_name, '{CELLS}')"
+        query = f"SELECT table_name FROM duckdb_tables() WHERE starts_with(table_name, '{OURS}')"
         for (name,) in self.sql(query).fetchall():
             self.sql(f"DROP TABLE IF EXISTS temp.{identifier(name)}")
 
@@ -178,6 +203,8 @@ def _configure(connection: Any, folder: str, max_memory: str | int | None) -> No
     connection.execute("SET temp_directory = ?", [folder])
     # The order of rows does not matter to a group-by, and keeping it costs memory.
     connection.execute("SET preserve_insertion_order = false")
+    # Where DuckDB takes a session for an interactive one, it draws on stdout.
+    connection.execute("SET enable_progress_bar = false")
     # Nothing is ever fetched from a network.
     connection.execute("SET autoinstall_known_extensions = false")
 

@@ -11,8 +11,8 @@ from smartcpd.errors import InvalidDataError
 
 SOURCE = "_smartcpd_source"
 """The table of events."""
-CELLS = "_smartcpd_cells"
-"""The groups it is aggregated to, and how the names of all tables of ours begin."""
+OURS = "_smartcpd"
+"""How the names of all tables of ours begin."""
 
 
 def identifier(name: str) -> str:
@@ -39,7 +39,7 @@ def reason(error: BaseException) -> str:
     """What DuckDB said, without its type, its advice and its picture of the query."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     first = re.sub(r"^([A-Z]\w* )+Error: ", "", lines[0]) if lines else type(error).__name__
-    return first.rstrip(".") + "."
+    return first.rstrip(".!") + "."
 
 
 def listed(names: Sequence[str], most: int = 20) -> str:
