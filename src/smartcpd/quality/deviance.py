@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from smartcpd.kernels.compiling import Block
 from smartcpd.losses import Domain, Loss
 
 SOLVED = 1e-4
@@ -93,7 +94,7 @@ def _slopes(loss: Loss, x: np.ndarray, m: np.ndarray) -> np.ndarray:
     return _entrywise(loss.derivative_block("float64"), loss, x, m)
 
 
-def _entrywise(block, loss: Loss, x: np.ndarray, m: np.ndarray) -> np.ndarray:  # type: ignore[no-untyped-def]
+def _entrywise(block: Block, loss: Loss, x: np.ndarray, m: np.ndarray) -> np.ndarray:
     x, m = (np.ascontiguousarray(a, dtype=np.float64) for a in (x, m))
     out = np.empty_like(m)
     block(x, m, loss.params, out)

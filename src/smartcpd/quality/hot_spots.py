@@ -28,7 +28,7 @@ class Cells:
         # A sample may hold a cell more than once.
         count = min(8 * N_CELLS, deviance.size)
         for k in np.argpartition(deviance, deviance.size - count)[-count:]:
-            index = tuple(int(i[k]) for i in batch.index)
+            index = tuple(int(i[k]) for i in batch.places)
             residual = math.copysign(math.sqrt(deviance[k]), batch.x[k] - mean[k])
             self._found[index] = HotCell(index, float(batch.x[k]), float(mean[k]), residual)
         self._found = {cell.index: cell for cell in self._sorted()}
@@ -59,7 +59,7 @@ class Slices:
         parts = (batch.x, mean, error * error, v, square_variance(self.loss, v))
         for part_number, part in enumerate(parts):
             shares = batch.weight * part
-            for sums, rows in zip(self.sums, batch.index, strict=True):
+            for sums, rows in zip(self.sums, batch.places, strict=True):
                 sums[part_number] += np.bincount(rows, weights=shares, minlength=sums.shape[1])
 
     @property

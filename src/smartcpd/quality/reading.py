@@ -26,7 +26,7 @@ SAMPLE = 1 << 19
 class Batch(NamedTuple):
     """Some cells: where they are, what they hold, their model values, and how many each is."""
 
-    index: list[np.ndarray]
+    places: list[np.ndarray]
     x: np.ndarray
     m: np.ndarray
     weight: np.ndarray

@@ -1,0 +1,88 @@
+"""The loss during the fit, phase by phase."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from smartcpd.history import History
+from smartcpd.report import svg
+from smartcpd.report.axes import log_ticks, number_ticks
+from smartcpd.report.text import escape, number
+
+WIDTH, HEIGHT = 330.0, 262.0
+LEFT, RIGHT, TOP, BOTTOM = 38.0, 6.0, 10.0, 222.0
+MOST_POINTS = 600
+COLOURS = 6
+"""Colours of the style sheet; later phases take them again."""
+
+
+def loss_curve(history: History) -> str:
+    """How far each row was above the best one, on a logarithmic axis, coloured by phase."""
+    rows = [record for record in history if np.isfinite(record.objective)]
+    if len(rows) < 2:
+        return '<p class="small">The fit recorded too few steps to draw a curve.</p>'
+    rows = [*rows[:: -(-len(rows) // MOST_POINTS)], rows[-1]]
+    objective = np.array([record.objective for record in rows])
+    excess = objective - objective.min()
+    positive = excess[excess > 0]
+    if not positive.size:
+        return '<p class="small">The loss stayed the same from the first step to the last.</p>'
+    times = np.array([record.time for record in rows])
+    clock = times[-1] > times[0]
+    places = times if clock else np.array([float(record.epoch) for record in rows])
+    # The best row itself would be at minus infinity.
+    floor = float(positive.min()) / 2.0
+    low, high = np.log10(floor), np.log10(float(positive.max()))
+    span = float(places.max() - places.min()) or 1.0
+    x = LEFT + (places - places.min()) / span * (WIDTH - LEFT - RIGHT)
+    height = (np.log10(np.maximum(excess, floor)) - low) / ((high - low) or 1.0)
+    y = BOTTOM - height * (BOTTOM - TOP)
+    parts = _axes(low, high, float(places.min()), span, "seconds" if clock else "epochs")
+    drawn, legend = _stretches([record.phase for record in rows], x, y)
+    label = f"The loss fell from {number(objective[0], 6)} to {number(objective.min(), 6)}"
+    picture = svg.picture(WIDTH, HEIGHT, [*parts, *drawn], label, "chart wide")
+    return f'{picture}<ul class="legend">{legend}</ul>'
+
+
+def _axes(low: float, high: float, first: float, span: float, unit: str) -> list[str]:
+    parts = []
+    for value in log_ticks(10.0**low, 10.0**high):
+        at = BOTTOM - (np.log10(value) - low) / ((high - low) or 1.0) * (BOTTOM - TOP)
+        parts.append(svg.line(LEFT, at, WIDTH - RIGHT, at, "grid"))
+        parts.append(svg.text(LEFT - 8, at + 4, f"{value:.0e}".replace("e-0", "e-"), "tick", "end"))
+    for value in number_ticks(first, first + span, 5):
+        at = LEFT + (value - first) / span * (WIDTH - LEFT - RIGHT)
+        parts.append(svg.line(at, BOTTOM, at, BOTTOM + 4, "axis"))
+        parts.append(svg.text(at, BOTTOM + 17, f"{value:g}"))
+    parts.append(svg.line(LEFT, BOTTOM, WIDTH - RIGHT, BOTTOM, "axis"))
+    parts.append(svg.text((LEFT + WIDTH) / 2, HEIGHT - 4, unit))
+    return parts
+
+
+def _stretches(phases: list[str], x: np.ndarray, y: np.ndarray) -> tuple[list[str], str]:
+    """A line for each run of rows of one phase, joined to the one before; and the legend."""
+    names = list(dict.fromkeys(phases))
+    drawn = []
+    start = 0
+    for k in range(1, len(phases) + 1):
+        if k < len(phases) and phases[k] == phases[start]:
+            continue
+        begin = max(start - 1, 0)
+        colour = names.index(phases[start]) % COLOURS
+        line = svg.path(x[begin:k], y[begin:k])
+        dots = "".join(
+            f'<circle class="phase-dot phase-{colour}" cx="{svg.coordinate(a)}" '
+            f'cy="{svg.coordinate(b)}" r="2"/>'
+            for a, b in zip(x[start:k], y[start:k], strict=True)
+        )
+        drawn.append(
+            f"<g><title>{escape(phases[start])}</title>"
+            f'<path class="phase phase-{colour}" d="{line}"/>{dots if k - start <= 40 else ""}</g>'
+        )
+        start = k
+    legend = "".join(
+        f'<li><svg viewBox="0 0 22 8" aria-hidden="true"><path class="phase phase-{k % COLOURS}" '
+        f'd="M0 4L22 4"/></svg>{escape(name)}</li>'
+        for k, name in enumerate(names[: 2 * COLOURS])
+    )
+    return drawn, legend

@@ -1,0 +1,243 @@
+"""The parts of a report put together."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from string import Template
+from typing import Any
+
+from smartcpd.history import History, Status
+from smartcpd.model import CPModel
+from smartcpd.quality import Quality
+from smartcpd.report import fit, repeat
+from smartcpd.report.cards import component_cards, share_bar
+from smartcpd.report.cards import title as component_title
+from smartcpd.report.convergence import loss_curve
+from smartcpd.report.pictures import positions, shape_of
+from smartcpd.report.rows import ModeRows, kept_rows
+from smartcpd.report.text import embedded, escape, joined, number, percent
+from smartcpd.shares import Readable, readable
+
+
+def render(
+    model: CPModel,
+    history: History | None,
+    status: Status | None,
+    quality: Quality | None,
+    settings: Mapping[str, Any],
+    notes: Sequence[str],
+    command: str | None,
+    title: str | None,
+) -> str:
+    """The page as text."""
+    shown = readable(model)
+    modes = kept_rows(shown)
+    heading = title or " × ".join(mode.name for mode in model.named_modes)
+    style, script = _file("style.css"), _file("page.js")
+    data = embedded(_data(shown, modes))
+    return Template(_file("page.html")).substitute(
+        policy=_policy(style, script),
+        title=escape(heading),
+        style=style,
+        script=script,
+        data=data,
+        facts=_facts(model, quality),
+        summary=escape(_summary(model, shown, modes, quality)),
+        tiles=_tiles(model, status, quality, history),
+        shares=share_bar(shown, modes),
+        share_words=escape(_share_words(shown)),
+        kept=_kept_note(modes),
+        cards=component_cards(shown, modes),
+        fit=_fit_section(model, history, status, quality),
+        notes=_notes(notes),
+        repeat=_repeat_section(model, settings, command),
+        modes=escape(joined([mode.name for mode in model.named_modes])),
+    )
+
+
+def _file(name: str) -> str:
+    return resources.files("smartcpd.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _policy(style: str, script: str) -> str:
+    """Nothing is loaded from anywhere, and only what this page was written with runs."""
+
+    def digest(text: str) -> str:
+        return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+    return (
+        f"default-src 'none'; style-src 'sha256-{digest(style)}'; "
+        f"script-src 'sha256-{digest(script)}'; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _data(shown: Readable, modes: list[ModeRows]) -> dict[str, Any]:
+    described = []
+    for rows in modes:
+        entry = rows.described()
+        entry["shape"] = shape_of(rows)
+        if entry["shape"] == "curve":
+            places, _ = positions(rows)
+            entry["places"] = places[rows.kept].tolist()
+        described.append(entry)
+    return {
+        "signed": shown.signed,
+        "shares": [float(f"{share:.4g}") for share in shown.shares],
+        "titles": [component_title(shown, modes, r) for r in range(shown.model.rank)],
+        "modes": described,
+    }
+
+
+def _facts(model: CPModel, quality: Quality | None) -> str:
+    facts = [" × ".join(f"{size:,}" for size in model.shape), f"rank {model.rank}"]
+    if model.loss_function is not None:
+        facts.append(f"loss {model.loss_function}")
+    if quality is not None:
+        facts.append(f"{quality.cells:,} cells")
+        if quality.nonzeros < quality.cells:
+            facts.append(f"{quality.nonzeros:,} nonzeros")
+    return "".join(f"<li>{escape(fact)}</li>" for fact in facts)
+
+
+def _summary(
+    model: CPModel, shown: Readable, modes: list[ModeRows], quality: Quality | None
+) -> str:
+    names = joined([mode.name for mode in model.named_modes])
+    count = "One component describes" if model.rank == 1 else f"{model.rank} components describe"
+    first = component_title(shown, modes, 0)
+    words = (
+        f"{count} how {names} go together. The largest, {first}, makes up "
+        f"{percent(float(shown.shares[0]))} of the {shown.share_of}."
+    )
+    if quality is not None and quality.deviance_explained is not None:
+        best = quality.deviance_attainable
+        words += f" Together they explain {percent(quality.deviance_explained)} of the deviance"
+        words += f", of about {percent(best)} that is not chance." if best and best < 0.9 else "."
+    return words
+
+
+def _tiles(
+    model: CPModel, status: Status | None, quality: Quality | None, history: History | None
+) -> str:
+    tiles = []
+    if quality is not None and quality.deviance_explained is not None:
+        best = quality.deviance_attainable
+        under = "of 100 %" if best is None else f"of about {percent(best)} that is not chance"
+        tiles.append(("Deviance explained", percent(quality.deviance_explained), under))
+    if quality is not None and quality.scatter is not None:
+        under = "as expected" if 0.8 <= quality.scatter <= 1.2 else "1 would be chance alone"
+        tiles.append(("Scatter of counts", f"{quality.scatter:.2f}×", under))
+    if quality is not None:
+        constant = number(quality.constant_loss, 4)
+        tiles.append(("Mean loss", number(quality.mean_loss, 4), f"a constant has {constant}"))
+    if status is not None:
+        word = (
+            "Interrupted" if status.interrupted else "Converged" if status.converged else "Stopped"
+        )
+        seconds = history[-1].time if history else None
+        tiles.append(("Fit", word, f"in {_duration(seconds)}" if seconds else "see below"))
+    return "".join(
+        f"<div><dt>{escape(name)}</dt>"
+        f"<dd><b>{escape(value)}</b> <span>{escape(under)}</span></dd></div>"
+        for name, value, under in tiles
+    )
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 120:
+        return f"{number(seconds, 2)} seconds"
+    minutes = seconds / 60
+    return f"{minutes:.0f} minutes" if minutes < 120 else f"{minutes / 60:.1f} hours"
+
+
+def _share_words(shown: Readable) -> str:
+    if shown.signed:
+        return (
+            "Largest first, each named after what sets it apart from the others. A component’s "
+            "share is its part of the norms of all components. Entries are relative to the largest "
+            "of their column; orange ones are negative."
+        )
+    return (
+        "Largest first, each named after what sets it apart from the others. A component’s share "
+        "is its part of everything the model expects; percentages of rows are parts of their "
+        "component; 1× in a line is what every row would have if all had the same."
+    )
+
+
+def _kept_note(modes: list[ModeRows]) -> str:
+    cut = [rows for rows in modes if not rows.complete]
+    if not cut:
+        return ""
+    parts = joined(
+        [f"{rows.kept.size:,} of {len(rows.mode):,} rows of {rows.mode.name}" for rows in cut]
+    )
+    return (
+        f'<p class="small">This page holds {escape(parts)}: those that matter most to a component. '
+        "The model’s files have all of them.</p>"
+    )
+
+
+def _fit_section(
+    model: CPModel, history: History | None, status: Status | None, quality: Quality | None
+) -> str:
+    panels = []
+    if quality is not None:
+        words = [fit.explained_words(quality), fit.dispersion_words(quality)]
+        if quality.sampled:
+            words.append(
+                "The cells are too many to visit each: figures about zeros come from "
+                f"{quality.sampled_cells:,} cells drawn at random, the same ones each time."
+            )
+        text = "".join(f"<p>{escape(w)}</p>" for w in words if w)
+        panels.append(_panel("How much is explained", text, "text"))
+        under = _calibration_words(quality)
+        panels.append(_panel("Calibration", fit.calibration_picture(quality) + under))
+    if history is not None or status is not None:
+        curve = loss_curve(history) if history else ""
+        ending = f'<p class="small">{escape(str(status))}</p>' if status is not None else ""
+        panels.append(_panel("Loss above its best, during the fit", curve + ending))
+    if quality is not None:
+        modes = model.named_modes
+        cells, rows = fit.hot_cells_table(quality, modes), fit.hot_slices_table(quality, modes)
+        panels.append(_panel("Where it fits worst: cells", cells, "wide"))
+        panels.append(_panel("Where it fits worst: rows", rows))
+    if not panels:
+        return '<p class="small">Nothing was measured about the fit.</p>'
+    return f'<div class="panels">{"".join(panels)}</div>'
+
+
+def _calibration_words(quality: Quality) -> str:
+    what = {"counts": "count", "probabilities": "probability"}.get(quality.data, "value")
+    return (
+        f'<p class="small">Each point gathers cells of which the model expects about the same '
+        f"{what}. On the line it is right on average; whiskers are two standard errors.</p>"
+    )
+
+
+def _panel(heading: str, content: str, kind: str = "") -> str:
+    return f'<section class="panel {kind}"><h3>{escape(heading)}</h3>{content}</section>'
+
+
+def _notes(notes: Sequence[str]) -> str:
+    if not notes:
+        return ""
+    items = "".join(f"<li>{escape(note)}</li>" for note in notes)
+    return (
+        '<section aria-labelledby="notes"><h2 id="notes">Notes</h2>'
+        f'<ul class="notes">{items}</ul></section>'
+    )
+
+
+def _repeat_section(model: CPModel, settings: Mapping[str, Any], command: str | None) -> str:
+    parts = []
+    if command:
+        parts.append(repeat.code_block("On the command line", command))
+    loss = None if model.loss_function is None else str(model.loss_function)
+    parts.append(repeat.code_block("In Python", repeat.python_code(settings, model.rank, loss)))
+    if settings:
+        parts.append(f"<h3>Settings</h3>{repeat.settings_table(settings)}")
+    parts.append(f"<h3>Versions</h3>{repeat.settings_table(repeat.versions())}")
+    return "".join(parts)

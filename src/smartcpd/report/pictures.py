@@ -1,0 +1,227 @@
+"""A column of a factor as the picture that suits its mode."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from smartcpd.labels import Kind
+from smartcpd.report import svg
+from smartcpd.report.axes import number_ticks, spread_labels, time_ticks
+from smartcpd.report.rows import ModeRows
+from smartcpd.report.text import escape, number, percent
+
+WIDTH = 360.0
+LEFT, RIGHT = 30.0, 6.0
+MOST_POINTS = 360
+FEW = 14
+"""Up to so many numbers are columns, more are a line."""
+MOST_CELLS = 168
+"""Up to so many rows of a cycle are a strip: the hours of a week."""
+TOP = 8
+
+
+def shape_of(rows: ModeRows) -> str:
+    """Which picture suits the rows of a mode."""
+    kind, size = rows.mode.kind, len(rows.mode)
+    if kind is Kind.CATEGORY:
+        return "bars"
+    if kind is Kind.CYCLE and size <= MOST_CELLS:
+        return "strip"
+    return "columns" if kind is Kind.NUMBER and size <= FEW else "curve"
+
+
+def factor_picture(rows: ModeRows, component: int) -> str:
+    """The picture of one mode in one component, and a line of words over it."""
+    draw = {"bars": bars, "strip": strip, "columns": columns, "curve": curve}[shape_of(rows)]
+    return (
+        f'<section class="mode" data-mode="{rows.number}" data-component="{component}">'
+        f"<h4>{escape(rows.mode.name)} <span>{escape(_words(rows, component))}</span></h4>"
+        f"{draw(rows, component)}</section>"
+    )
+
+
+def _words(rows: ModeRows, component: int) -> str:
+    """What a person would say about the column."""
+    column = rows.factor[:, component]
+    if not column.any():
+        return "all zero"
+    if rows.mode.kind is not Kind.CATEGORY:
+        peak = rows.text_of(int(np.abs(column).argmax()))
+        return f"{'strongest' if rows.signed else 'highest'} at {peak}"
+    if rows.signed:
+        return f"{len(column):,} in all"
+    held = np.sort(column)[::-1].cumsum()
+    count = min(3, len(column))
+    most = f"top {count} hold {percent(held[count - 1])}" if count < len(column) else ""
+    return most or f"{len(column):,} in all"
+
+
+def bars(rows: ModeRows, component: int) -> str:
+    """Names with bars, longest first; a script adds the rest on demand."""
+    column = rows.factor[:, component]
+    scale = float(np.abs(column).max()) or 1.0
+    strongest = [row for row in rows.strongest(component, TOP).tolist() if column[row] != 0]
+    items = "".join(_bar(rows, row, float(column[row]), scale) for row in strongest)
+    others = min(int(np.count_nonzero(column)), rows.kept.size) - len(strongest)
+    more = ""
+    if others > 0:
+        more = (
+            f'<button type="button" class="more" aria-expanded="false" hidden>'
+            f"Show {others:,} more</button>"
+        )
+    return f'<ol class="bars" data-scale="{scale:.4g}">{items}</ol>{more}'
+
+
+def _bar(rows: ModeRows, row: int, value: float, scale: float) -> str:
+    length = 100.0 * value / scale
+    if rows.signed:
+        start, width = (50.0, length / 2) if value >= 0 else (50.0 + length / 2, -length / 2)
+        shown = number(value, 2)
+    else:
+        start, width, shown = 0.0, length, percent(value)
+    sign = " negative" if value < 0 else ""
+    label = escape(rows.text_of(row))
+    return (
+        f'<li data-row="{row}"><span class="name" title="{label}">{label}</span>'
+        f'<svg class="bar" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">'
+        f'<rect class="track" width="100" height="8"/><rect class="fill{sign}" '
+        f'x="{start:.1f}" width="{width:.1f}" height="8"/></svg><b>{shown}</b></li>'
+    )
+
+
+def strip(rows: ModeRows, component: int) -> str:
+    """Cells side by side, the stronger the larger their entries."""
+    column = rows.factor[:, component]
+    texts = rows.mode_texts(np.arange(column.size))
+    scale = float(np.abs(column).max()) or 1.0
+    width = WIDTH / column.size
+    gap = 1.5 if column.size <= 60 else 0.0
+    parts = []
+    for row, value in enumerate(column.tolist()):
+        shown = number(value, 2) if rows.signed else percent(value)
+        sign = " negative" if value < 0 else ""
+        parts.append(
+            f'<rect class="cell{sign}" data-row="{row}" x="{row * width:.2f}" '
+            f'width="{width - gap:.2f}" height="30" rx="2" '
+            f'fill-opacity="{0.06 + 0.94 * abs(value) / scale:.3f}">'
+            f"<title>{escape(texts[row])}: {shown}</title></rect>"
+        )
+    for row in spread_labels(texts, WIDTH):
+        parts.append(svg.text((row + 0.5) * width - gap / 2, 44, texts[row]))
+    peak = texts[int(np.abs(column).argmax())]
+    return svg.picture(
+        WIDTH,
+        48,
+        parts,
+        f"{rows.mode.name} as a strip of {column.size}, strongest at {peak}",
+        "chart strip",
+    )
+
+
+def columns(rows: ModeRows, component: int) -> str:
+    """A few numbers in order, as columns."""
+    column = rows.factor[:, component]
+    texts = rows.mode_texts(np.arange(column.size))
+    scale = float(np.abs(column).max()) or 1.0
+    width, height = WIDTH / column.size, 64.0
+    base = height / 2 if (column < 0).any() else height
+    parts = [svg.line(0, base, WIDTH, base, "axis")]
+    for row, value in enumerate(column.tolist()):
+        size = base * abs(value) / scale
+        top = base - size if value >= 0 else base
+        shown = number(value, 2) if rows.signed else percent(value)
+        parts.append(
+            f'<rect class="column{" negative" if value < 0 else ""}" data-row="{row}" '
+            f'x="{row * width + 1:.2f}" y="{top:.1f}" width="{max(width - 2, 1):.2f}" '
+            f'height="{size:.1f}"><title>{escape(texts[row])}: {shown}</title></rect>'
+        )
+    for row in spread_labels(texts, WIDTH):
+        parts.append(svg.text((row + 0.5) * width, height + 13, texts[row]))
+    label = f"{rows.mode.name} as {column.size} columns"
+    return svg.picture(WIDTH, height + 18, parts, label, "chart columns")
+
+
+def curve(rows: ModeRows, component: int) -> str:
+    """A line over time or numbers, thinned out where there are more points than a screen has."""
+    column = rows.factor[:, component]
+    places, ticks = positions(rows)
+    # 1 is what every row would have if all had the same.
+    values = column if rows.signed else column * column.size
+    height, bottom = 92.0, 74.0
+    low, high = min(0.0, float(values.min())), max(0.0, float(values.max()))
+    high = high if high > low else low + 1.0
+    span = places[-1] - places[0] or 1.0
+
+    def across(place: np.ndarray | float) -> np.ndarray:
+        return LEFT + (np.asarray(place) - places[0]) / span * (WIDTH - LEFT - RIGHT)
+
+    def up(value: np.ndarray | float) -> np.ndarray:
+        return bottom - (np.asarray(value) - low) / (high - low) * (bottom - 6.0)
+
+    parts = []
+    for value in number_ticks(low, high, 3):
+        y = float(up(value))
+        parts.append(svg.line(LEFT, y, WIDTH - RIGHT, y, "grid"))
+        parts.append(svg.text(LEFT - 5, y + 3.5, _short_number(value, rows), "tick", "end"))
+    for place, words in ticks:
+        x = float(across(place))
+        anchor = "start" if x < LEFT + 12 else "end" if x > WIDTH - 26 else "middle"
+        parts.append(svg.line(x, bottom, x, bottom + 3, "axis"))
+        parts.append(svg.text(x, height - 4, words, "tick", anchor))
+    at, lows, means, highs = thinned(places, values)
+    if at.size < places.size:
+        outline = np.concatenate([at, at[::-1]]), np.concatenate([highs, lows[::-1]])
+        parts.append(f'<path class="band" d="{svg.path(across(outline[0]), up(outline[1]))}Z"/>')
+    parts.append(f'<path class="under" d="{svg.area(across(at), up(means), float(up(0.0)))}"/>')
+    parts.append(f'<path class="line" d="{svg.path(across(at), up(means))}"/>')
+    parts.append(
+        '<line class="marker" y1="4" y2="74" hidden=""/><circle class="dot" r="3" hidden=""/>'
+    )
+    extent = ",".join(f"{v:.12g}" for v in (places[0], span, low, high))
+    label = f"{rows.mode.name}: a line over {column.size:,} rows, {_words(rows, component)}"
+    picture = svg.picture(WIDTH, height, parts, label, "chart curve", f' data-extent="{extent}"')
+    note = ""
+    if at.size < places.size:
+        many = -(-places.size // at.size)
+        words = f"Each point is the mean of {many:,} rows; the band shows their range."
+        note = f'<p class="small">{words}</p>'
+    return picture + note
+
+
+def positions(rows: ModeRows) -> tuple[np.ndarray, list[tuple[float, str]]]:
+    """Where rows are on the axis, in order, and the ticks."""
+    labels = rows.mode.labels
+    size = labels.size
+    if labels.dtype.kind == "M" and not np.isnat(labels).any() and _rises(labels):
+        seconds = labels.astype("datetime64[ms]").astype(np.int64) / 1000.0
+        if size > 1:
+            return seconds, time_ticks(labels, 5)
+    elif labels.dtype.kind in "iuf" and size > 1 and _rises(labels):
+        places = labels.astype(np.float64)
+        if np.isfinite(places).all():
+            ticks = number_ticks(places[0], places[-1], 5)
+            return places, [(t, number(t)) for t in ticks]
+    few = np.unique(np.linspace(0, size - 1, min(4, size)).round().astype(np.int64))
+    places = np.arange(size, dtype=np.float64)
+    return places, list(zip(few.astype(float).tolist(), rows.mode_texts(few), strict=True))
+
+
+def thinned(
+    places: np.ndarray, values: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """At most a few hundred points: places, and lowest, mean and highest of the rows there."""
+    if places.size <= MOST_POINTS:
+        return places, values, values, values
+    starts = np.arange(0, places.size, -(-places.size // MOST_POINTS))
+    counts = np.diff(np.append(starts, places.size))
+    means = [np.add.reduceat(a, starts) / counts for a in (places, values)]
+    lows, highs = (f.reduceat(values, starts) for f in (np.minimum, np.maximum))
+    return means[0], lows, means[1], highs
+
+
+def _rises(labels: np.ndarray) -> bool:
+    return bool((labels[1:] > labels[:-1]).all())
+
+
+def _short_number(value: float, rows: ModeRows) -> str:
+    return number(value, 2) if rows.signed else f"{value:g}×"

@@ -1,0 +1,105 @@
+"""Which rows of a mode a page keeps, and what it says about them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from smartcpd.labels import Kind, Mode
+from smartcpd.report.text import shortened
+from smartcpd.shares import Readable
+
+NUMBERS = 60_000
+"""Entries of factors that a page holds, of all modes and components together."""
+LEAST_ROWS = 24
+MOST_ROWS = 5_000
+
+
+@dataclass(frozen=True, eq=False)
+class ModeRows:
+    """A mode, and those of its rows that a page can show and find."""
+
+    number: int
+    mode: Mode
+    factor: np.ndarray
+    kept: np.ndarray
+    """Positions of the kept rows, in order."""
+    texts: list[str]
+    """Their labels."""
+    ranks: np.ndarray
+    """For each row and component, 1 for the largest entry, by size without sign."""
+    signed: bool
+
+    @property
+    def complete(self) -> bool:
+        return self.kept.size == len(self.mode)
+
+    def strongest(self, component: int, count: int) -> np.ndarray:
+        """Positions of the rows with the largest entries, largest first."""
+        return np.argsort(-np.abs(self.factor[:, component]), kind="stable")[:count]
+
+    def text_of(self, row: int) -> str:
+        return self.mode_texts([row])[0]
+
+    def mode_texts(self, rows: Any) -> list[str]:
+        """Labels of some rows as people write them, cut where nobody would read on."""
+        return [shortened(text) for text in _texts(self.mode, np.asarray(rows))]
+
+    def described(self) -> dict[str, Any]:
+        """What the page's search and pointer need, in plain values."""
+        values = self.factor[self.kept]
+        return {
+            "name": self.mode.name,
+            "kind": str(self.mode.kind),
+            "size": len(self.mode),
+            "rows": self.kept.tolist(),
+            "labels": self.texts,
+            "values": [[_short(v) for v in column] for column in values.T.tolist()],
+            "ranks": self.ranks[self.kept].T.tolist(),
+        }
+
+
+def kept_rows(shown: Readable) -> list[ModeRows]:
+    """The rows of every mode that fit into a page."""
+    model = shown.model
+    room = NUMBERS // (model.rank * model.order)
+    room = min(max(room, LEAST_ROWS), MOST_ROWS)
+    return [
+        _kept(n, mode, model.factors[n], room, shown.signed)
+        for n, mode in enumerate(model.named_modes)
+    ]
+
+
+def _kept(number: int, mode: Mode, factor: np.ndarray, room: int, signed: bool) -> ModeRows:
+    size, rank = factor.shape
+    order = np.argsort(-np.abs(factor), axis=0, kind="stable")
+    ranks = np.empty((size, rank), dtype=np.int32)
+    np.put_along_axis(ranks, order, np.arange(1, size + 1, dtype=np.int32)[:, None], axis=0)
+    if size <= room:
+        kept = np.arange(size)
+    else:
+        # The best of every component in turn, so that each has its most important rows.
+        chosen = list(dict.fromkeys(order[: room + 1].ravel().tolist()))[:room]
+        if mode.kind is not Kind.CATEGORY:
+            spaced = np.linspace(0, size - 1, room // 2).round().astype(np.int64)
+            chosen = [*spaced.tolist(), *chosen[: room - spaced.size]]
+        kept = np.unique(np.array(chosen))
+    texts = [shortened(text) for text in _texts(mode, kept)]
+    return ModeRows(number, mode, factor, kept, texts, ranks, signed)
+
+
+def _texts(mode: Mode, rows: np.ndarray) -> list[str]:
+    if rows.size == len(mode):
+        return mode.text()
+    if mode.labels.dtype.kind == "M":
+        # Which parts of a date may be left out depends on all of them.
+        length = len(mode.text()[0]) if len(mode) <= MOST_ROWS else 19
+        return [str(d).replace("T", " ")[:length] for d in mode.labels[rows]]
+    return Mode(mode.name, mode.labels[rows], mode.kind).text()
+
+
+def _short(value: float) -> float:
+    """Four digits are more than a picture shows."""
+    return float(f"{value:.4g}")

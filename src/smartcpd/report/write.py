@@ -1,0 +1,83 @@
+"""From a model to a file of HTML."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from smartcpd.errors import InvalidParameterError
+from smartcpd.history import History, Status
+from smartcpd.model import CPModel
+from smartcpd.quality import Quality
+
+
+def write_report(
+    path: str | os.PathLike[str],
+    model: CPModel,
+    *,
+    history: History | None = None,
+    status: Status | None = None,
+    quality: Quality | None = None,
+    settings: Mapping[str, Any] | None = None,
+    notes: Sequence[str] = (),
+    command: str | None = None,
+    title: str | None = None,
+) -> Path:
+    """Write a page about a fitted model: one file of HTML that needs no network.
+
+    Parameters
+    ----------
+    path : path
+        Of the file, which is replaced whole or not at all. Its folder must exist.
+    model : CPModel
+        Labels of its modes are shown as they are, never run.
+    history, status : optional
+        ``history_`` and ``status_`` of a fit: the curve of its loss, and why it ended.
+    quality : Quality, optional
+        What `smartcpd.quality.measure` found.
+    settings : mapping, optional
+        Shown as they are; those that `smartcpd.SmartCPD` takes also appear in the Python code that
+        repeats the run.
+    notes : sequence of str
+        Sentences for the reader, such as how many rows of a table were left out, and why.
+    command : str, optional
+        The command line that repeats the run.
+    title : str, optional
+        By default the names of the modes.
+
+    Returns
+    -------
+    Path
+        Of the file.
+
+    Examples
+    --------
+    >>> from smartcpd import SmartCPD, datasets
+    >>> from smartcpd.quality import measure
+    >>> from smartcpd.report import write_report
+    >>> X, _ = datasets.count((30, 20, 10), rank=3, random_state=0)
+    >>> est = SmartCPD(3, "poisson", random_state=0).fit(X)
+    >>> write_report("report.html", est.model_, history=est.history_, status=est.status_,
+    ...              quality=measure(est.model_, X))  # doctest: +SKIP
+    """
+    from smartcpd.report.page import render
+
+    file = Path(path)
+    if not file.parent.is_dir():
+        raise InvalidParameterError(
+            f"Cannot write {file}: {file.parent} is not a directory. Create it first."
+        )
+    if isinstance(notes, str):
+        raise InvalidParameterError(f"notes must be a list of sentences; got the text {notes!r}.")
+    page = render(model, history, status, quality, settings or {}, notes, command, title)
+    temporary = file.with_name(f".{file.name}.{uuid.uuid4().hex}.tmp")
+    try:
+        # Half of a surrogate pair, which a label may hold, has no place in UTF-8.
+        temporary.write_bytes(page.encode("utf-8", "replace"))
+        os.replace(temporary, file)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return file
