@@ -1,4 +1,5 @@
-# Two commands: `make demo` shows a decomposition, `make test` runs every check.
+# Two commands: `make demo` goes from a table of flights to a page about them, `make test` runs
+# every check.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -7,7 +8,10 @@ READY := $(VENV)/.ready
 .PHONY: demo test lint bench clean
 
 demo: $(READY)
-	$(BIN)/python examples/demo.py
+	$(BIN)/python -m pip install --quiet --group demo
+	$(BIN)/python examples/write_flights.py demo/flights.parquet
+	$(BIN)/smartcpd fit demo/flights.parquet --modes date,hour,destination,airline --rank 8 \
+		--out demo/flights --force
 
 test: $(READY) lint
 	$(BIN)/python -m pytest
@@ -28,5 +32,5 @@ $(READY): pyproject.toml
 	touch $(READY)
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build demo dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

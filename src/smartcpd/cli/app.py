@@ -13,10 +13,10 @@ from typing import Annotated, Any
 
 import typer
 
+from smartcpd.cli.codes import FAILED, INTERRUPTED
 from smartcpd.cli.console import complain, say
 from smartcpd.errors import SmartCPDError
 
-DONE, FAILED, MISUSED, INTERRUPTED = 0, 1, 2, 130
 COMMANDS = ("fit", "show", "report", "predict", "compare", "check", "convert", "paper")
 """Modules of this package, each with a function of its name."""
 DEBUG = "SMARTCPD_DEBUG"

@@ -72,10 +72,9 @@ def _print_tensor(console: Console, found: dict[str, Any]) -> None:
 def _print_table(console: Console, found: dict[str, Any]) -> None:
     console.print(Text(f"A table of {found['rows']:,} rows", style="bold"))
     table = Table(box=None, pad_edge=False)
-    for heading in ("column", "holds", "different", "missing", "as a mode"):
-        table.add_column(
-            heading, justify="right" if heading in ("different", "missing") else "left"
-        )
+    for heading in ("column", "holds", "different (about)", "missing", "as a mode"):
+        numeric = heading.startswith(("different", "missing"))
+        table.add_column(heading, justify="right" if numeric else "left")
     for column in found["columns"]:
         table.add_row(
             Text(printable(column["name"])),

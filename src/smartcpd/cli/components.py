@@ -31,8 +31,9 @@ def print_components(console: Console, shown: Readable, k: int = 5) -> None:
 
 
 def _line(mode: Mode, column: np.ndarray, signed: bool, k: int, blocks: str) -> str:
-    ordered = mode.kind.ordered and len(mode) > 2
-    if ordered and not signed:
+    # Whole numbers are as often names of places as they are amounts.
+    is_named = mode.kind is Kind.NUMBER and mode.labels.dtype.kind in "iu"
+    if mode.kind.ordered and not is_named and len(mode) > 2 and not signed:
         peak = int(np.argmax(column))
         end = "" if mode.kind is Kind.CYCLE else f", {_label(mode, 0)} to {_label(mode, -1)}"
         return f"{_sparkline(column, blocks)}  most at {_label(mode, peak)}{end}"

@@ -14,10 +14,13 @@ from rich.text import Text
 
 from smartcpd import constraints, losses, solvers
 from smartcpd.cli import options
+from smartcpd.cli.codes import INTERRUPTED
 from smartcpd.cli.console import print_json, say, stdout
 from smartcpd.cli.inputs import TableOptions, load, source_facts, stem
 from smartcpd.cli.options import completer, pairs, whole_numbers
 
+NEVER = 1e9
+"""Seconds that no run lasts."""
 METHOD, OUTPUT = "Method", "Output"
 EXAMPLES = """\
 Examples:
@@ -150,7 +153,7 @@ def fit(
     run = job.run(force, resume, checkpoint_every, quiet)
     show_result(run, job, json, quiet)
     if run.status.interrupted:
-        raise typer.Exit(130)
+        raise typer.Exit(INTERRUPTED)
 
 
 class Job:
@@ -185,9 +188,10 @@ class Job:
         say(f"Fitting {_described(X)}, loss {chosen.loss} ...", quiet)
         new = not self.folder.path.exists()
         self.folder.claim(force, resume)
-        saving: dict[str, Any] = {"checkpoint_every": checkpoint_every, "resume": resume}
+        saving: dict[str, Any] = {"resume": resume}
         if checkpoint_every > 0 or resume:
             saving["checkpoint"] = self.folder.checkpoint
+            saving["checkpoint_every"] = checkpoint_every or NEVER
         try:
             result = fitting.fit(
                 X,
