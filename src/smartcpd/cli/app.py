@@ -63,8 +63,8 @@ def guarded(command: Callable[..., Any]) -> Callable[..., Any]:
             # The reader of our output has gone; Python would complain once more at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(FAILED) from None
-        except KeyboardInterrupt:
-            say("Interrupted; nothing was saved.")
+        except KeyboardInterrupt as interrupt:
+            say(str(interrupt) or "Interrupted; nothing was saved.")
             raise typer.Exit(INTERRUPTED) from None
         except (SmartCPDError, OSError, MemoryError) as error:
             if os.environ.get(DEBUG):

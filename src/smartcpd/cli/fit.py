@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -201,10 +200,15 @@ class Job:
                 **self.method,
                 **saving,
             )
+        except KeyboardInterrupt:
+            if self.folder.resumable:
+                raise KeyboardInterrupt(
+                    "Interrupted; --resume goes on from the last checkpoint."
+                ) from None
+            raise
         except BaseException:
             if new:
-                with suppress(OSError):  # not empty: it holds a checkpoint
-                    self.folder.path.rmdir()
+                self.folder.abandon()
             raise
         say("Writing the report ...", quiet)
         run = self._summed_up(result, X, chosen)

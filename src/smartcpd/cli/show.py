@@ -45,8 +45,10 @@ def print_run(run: Run, top: int = 5) -> None:
     quality = run.quality
     if quality is not None and quality.deviance_explained is not None:
         attainable = quality.deviance_attainable
-        limit = "" if attainable is None else f" (noise alone leaves {attainable:.0%} at most)"
-        console.print(Text(f"- Explains {quality.deviance_explained:.1%} of the deviance{limit}."))
+        limit = "" if attainable is None else f"; of data drawn from it, {attainable:.1%}"
+        console.print(
+            Text(f"- The model explains {quality.deviance_explained:.1%} of the deviance{limit}.")
+        )
     console.print(Text(f"- {printable(str(run.status))}"))
 
 

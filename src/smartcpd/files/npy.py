@@ -17,7 +17,9 @@ def _read(path: Path, member: str | None) -> np.ndarray:
         raise InvalidParameterError(f"{path} is one array; leave out '::{member}'.")
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError) as error:
+    except (OSError, MemoryError):
+        raise
+    except Exception as error:  # NumPy lets those of its parsers through, of many types
         raise InvalidDataError(
             f"{path} cannot be read as a NumPy array: {_reason(error)}."
         ) from None
@@ -28,7 +30,7 @@ def _read(path: Path, member: str | None) -> np.ndarray:
 
 def _reason(error: Exception) -> str:
     said = str(error)
-    if "allow_pickle" in said and "Object arrays" in said:
+    if "Python objects" in said or "Object arrays" in said:
         return "it holds Python objects, which are never loaded because that can run code"
     if "pickled" in said:
         return "it does not begin as one"

@@ -7,15 +7,13 @@ The last has the arrays ``format`` ("smartcpd-tensor"), ``shape`` and ``values``
 
 from __future__ import annotations
 
-import zipfile
-import zlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from smartcpd.atomic import replaced
-from smartcpd.errors import InvalidDataError
+from smartcpd.errors import InvalidDataError, SmartCPDError
 from smartcpd.files.format import Format, Tensor, chosen_member, real_array
 from smartcpd.labels import LabelledTensor, Mode, taken_off
 from smartcpd.storage import SparseTensor
@@ -25,25 +23,27 @@ SCIPY_KEYS = {"format", "shape", "data"}
 
 
 def _read(path: Path, member: str | None) -> Tensor:
-    try:
-        archive = np.load(path, allow_pickle=False)
-        if isinstance(archive, np.ndarray):
-            raise InvalidDataError(f"{path} is a single array; rename it to end with .npy.")
-        with archive:
-            names = set(archive.files)
-            if member is None and "format" in names and _text(archive["format"]) == OWN:
-                return _own(archive)
-            if member is None and names >= SCIPY_KEYS:
-                return _from_scipy(path)
-            return _one_array(path, member, archive)
-    except InvalidDataError:
-        raise
-    except (zipfile.BadZipFile, zlib.error, EOFError, KeyError, OSError, ValueError) as error:
-        if isinstance(error, OSError) and error.errno is not None:
+    with open(path, "rb") as file:
+        try:
+            archive = np.load(file, allow_pickle=False)
+            if isinstance(archive, np.ndarray):
+                raise InvalidDataError(f"{path} is a single array; rename it to end with .npy.")
+            with archive:
+                return _chosen(path, member, archive)
+        except (SmartCPDError, MemoryError):
             raise
-        raise InvalidDataError(f"{path} cannot be read as a NumPy archive: {_reason(error)}") from (
-            None
-        )
+        except Exception as error:  # NumPy lets those of its parsers through, of many types
+            reason = _reason(error)
+            raise InvalidDataError(f"{path} cannot be read as a NumPy archive: {reason}") from None
+
+
+def _chosen(path: Path, member: str | None, archive: Any) -> Tensor:
+    names = set(archive.files)
+    if member is None and "format" in names and _text(archive["format"]) == OWN:
+        return _own(archive)
+    if member is None and names >= SCIPY_KEYS:
+        return _from_scipy(path)
+    return _one_array(path, member, archive)
 
 
 def _reason(error: Exception) -> str:

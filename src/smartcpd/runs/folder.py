@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import uuid
+from contextlib import suppress
 from pathlib import Path
 
 from smartcpd import persistence
@@ -97,6 +98,12 @@ class RunFolder:
             ) from None
         if not resume:
             self.drop_checkpoint()
+
+    def abandon(self) -> None:
+        """Leave nothing behind of a run that failed before there was a model."""
+        self.drop_checkpoint()
+        with suppress(OSError):  # somebody else's files are in it
+            self.path.rmdir()
 
     def _check_free(self) -> None:
         if self.header.exists():
