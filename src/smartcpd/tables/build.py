@@ -14,7 +14,7 @@ from smartcpd.storage.sparse import SparseTensor
 from smartcpd.tables.account import Account
 from smartcpd.tables.counting import Cells, cells
 from smartcpd.tables.keys import TABLE, Key, Wish
-from smartcpd.tables.measure import measure, smallest
+from smartcpd.tables.measure import measure
 from smartcpd.tables.sources import Rows, Source, opened
 from smartcpd.tables.sql import SOURCE, explained, listed, one_row, reason
 from smartcpd.tables.wishes import column_names, find_column, mode_names, wishes
@@ -93,7 +93,7 @@ def from_table(
     for mode, index in zip(found.modes, found.indices, strict=True):
         _note_gaps(mode, index, account)
     shape = tuple(len(mode) for mode in found.modes)
-    tensor = SparseTensor(found.indices, smallest(found.values), shape, found.absent)
+    tensor = SparseTensor(found.indices, found.values, shape, found.absent)
     account.report()
     return LabelledTensor(tensor, found.modes, account.notes)
 

@@ -5,7 +5,6 @@ Rows that lack something get numbers of their own, so that one pass counts them 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -20,8 +19,8 @@ from smartcpd.tables.slots import Slots, ranges_wanted, slots
 from smartcpd.tables.sources import Rows
 from smartcpd.tables.sql import one_row
 
-WORD = 2**62
-"""Numbers below fit into a signed integer of 64 bits."""
+WORD = 62
+"""Bits that are filled of a signed integer of 64."""
 
 
 @dataclass(frozen=True)
@@ -46,67 +45,78 @@ def cells(
     for i, (key, part) in enumerate(zip(keys, wanted, strict=True)):
         numbered.append(slots(i, key, facts[: len(part)], rows, max_labels))
         facts = facts[len(part) :]
-    columns = rows.sql(_query(rows, numbered, measure.scaled(count, facts))).fetchnumpy()
-    columns = {name: np.asarray(column) for name, column in columns.items()}
+    words = _words(numbered)
+    query = _query(rows, numbered, words, measure.informed(count, facts))
+    columns = _unpacked(_in_order(rows.sql(query).fetchnumpy()), numbered, words)
     kept = _tally(columns, numbered, measure, account)
     if not kept.all():
         columns = {name: column[kept] for name, column in columns.items()}
-    if not columns["value"].size:
+    if not columns["rows"].size:
         raise InvalidDataError(f"No row of {rows.name} can be used. {' '.join(account.losses)}")
     modes, indices = [], []
     for i, slot in enumerate(numbered):
         mode, index = _finished(slot, columns.pop(f"i{i}"), columns["rows"], account)
         modes.append(mode)
         indices.append(index)
-    return Cells(tuple(modes), tuple(indices), columns["value"], measure.absent)
+    return Cells(tuple(modes), tuple(indices), measure.finished(columns), measure.absent)
 
 
-def _query(rows: Rows, numbered: Sequence[Slots], measure: Measure) -> str:
-    """One pass over the table: groups in order, the mode with most rows first."""
-    inner, outer, joins = [], [], "".join(slot.join for slot in numbered)
+def _words(numbered: Sequence[Slots]) -> list[list[int]]:
+    """Which keys share an integer of 64 bits; those with most rows first, as tensors are sorted."""
+    words: list[list[int]] = [[]]
+    for i in sorted(range(len(numbered)), key=lambda i: -numbered[i].size):
+        if sum(numbered[j].bits for j in [*words[-1], i]) > WORD:
+            words.append([])
+        words[-1].append(i)
+    return words
+
+
+def _query(
+    rows: Rows, numbered: Sequence[Slots], words: Sequence[Sequence[int]], measure: Measure
+) -> str:
+    """One pass over the table."""
+    inner, codes = [], []
     for i, slot in enumerate(numbered):
         inner.append(f"{slot.key.expression if slot.join else slot.code} AS x{i}")
         code = slot.code if slot.join else f"x{i}"
-        outer.append(f"CAST(coalesce({code}, {slot.missing}) AS BIGINT)")
+        codes.append(f"CAST(coalesce({code}, {slot.missing}) AS BIGINT)")
     value = measure.value()
     if value is not None:
         inner.append(f"{value} AS v")
-    packed, unpacked = _words(numbered, outer)
-    names = [f"w{n}" for n in range(len(packed))]
-    grouped = [f"{sql} AS {name}" for sql, name in zip(packed, names, strict=True)]
-    grouped += ["count(*) AS rows", *measure.aggregates()]
-    columns = [*unpacked, "rows", *measure.results()]
+    packed = []
+    for n, members in enumerate(words):
+        sql = codes[members[0]]
+        for i in members[1:]:
+            sql = f"({sql}) * {1 << numbered[i].bits} + {codes[i]}"
+        packed.append(f"{sql} AS w{n}")
+    names = ", ".join(f"w{n}" for n in range(len(words)))
+    joins = "".join(slot.join for slot in numbered)
     return (
-        f"SELECT {', '.join(columns)} FROM (SELECT {', '.join(grouped)} FROM "
-        f"(SELECT {', '.join(inner)} FROM {rows.table}){joins} GROUP BY {', '.join(names)}) "
-        f"ORDER BY {', '.join(names)}"
+        f"SELECT {names}, {', '.join(measure.results())} FROM (SELECT "
+        f"{', '.join([*packed, 'count(*) AS rows', *measure.aggregates()])} FROM "
+        f"(SELECT {', '.join(inner)} FROM {rows.table}){joins} GROUP BY {names})"
     )
 
 
-def _words(numbered: Sequence[Slots], codes: Sequence[str]) -> tuple[list[str], list[str]]:
-    """SQL that packs numbers into as few words as possible, and SQL that unpacks them."""
-    order = sorted(range(len(numbered)), key=lambda i: -numbered[i].size)
-    words: list[list[int]] = [[]]
-    for i in order:
-        if math.prod(numbered[j].size + 1 for j in [*words[-1], i]) > WORD:
-            words.append([])
-        words[-1].append(i)
-    packed, unpacked = [], [""] * len(numbered)
+def _in_order(columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Sorted by the first word, which is quicker than sorting by indices later."""
+    order = np.argsort(columns["w0"])
+    return {name: np.asarray(columns.pop(name))[order] for name in list(columns)}
+
+
+def _unpacked(
+    columns: dict[str, np.ndarray], numbered: Sequence[Slots], words: Sequence[Sequence[int]]
+) -> dict[str, np.ndarray]:
+    """With one column of indices a key instead of words."""
     for n, members in enumerate(words):
-        sql, below = codes[members[0]], 1
-        for i in members[1:]:
-            sql = f"({sql}) * {numbered[i].size + 1} + {codes[i]}"
+        word = columns.pop(f"w{n}")
+        shift = 0
         for i in reversed(members):
-            capacity = numbered[i].size + 1
-            whole = f"w{n} // {below}" if below > 1 else f"w{n}"
-            unpacked[i] = f"CAST({whole} % {capacity} AS {_unsigned(capacity)}) AS i{i}"
-            below *= capacity
-        packed.append(sql)
-    return packed, unpacked
-
-
-def _unsigned(capacity: int) -> str:
-    return "UTINYINT" if capacity <= 2**8 else "USMALLINT" if capacity <= 2**16 else "UINTEGER"
+            slot = numbered[i]
+            index = (word >> shift) & ((1 << slot.bits) - 1)
+            columns[f"i{i}"] = index.astype(np.min_scalar_type(slot.missing))
+            shift += slot.bits
+    return columns
 
 
 def _tally(
@@ -129,8 +139,8 @@ def _tally(
             kept &= ~dropped
             fault = f"is not among the {slot.dropped:,} most frequent"
             account.missing(key.name, fault, int(rows[dropped].sum()), total)
-    if measure.column is not None:
-        used = columns.pop("used")
+    if measure.column is not None and "used" in columns:
+        used = columns["used"]
         account.missing(measure.column.name, measure.fault, int((rows - used).sum()), total)
         kept &= used > 0
     return kept

@@ -30,6 +30,8 @@ class Measure:
     the number of threads; sums of whole ones do not."""
     fits: bool = True
     """Whether sums of whole numbers stay below 64 bits."""
+    complete: bool = False
+    """Whether every row is known to have a value, which saves looking at each of them again."""
 
     @property
     def absent(self) -> str:
@@ -62,28 +64,35 @@ class Measure:
         if self.column is None:
             return None
         if self._is_float:
+            if self.complete and self.column.type == "DOUBLE":
+                return self.column.sql
             return self.column.real()
         flag = self.column.family is Family.FLAG
         return f"CAST({self.column.sql} AS TINYINT)" if flag else self.column.sql
 
     def facts(self) -> tuple[str, ...]:
-        """SQL of what `scaled` must know: the largest value."""
-        return (f"max(abs(CAST({self.value()} AS DOUBLE)))",) if self._adds else ()
+        """SQL of what `informed` must know: how many values there are, and the largest."""
+        if self.column is None:
+            return ()
+        largest = f"max(abs(CAST({self.value()} AS DOUBLE)))" if self._adds else "NULL"
+        return f"count({self.value()})", largest
 
-    def scaled(self, rows: int, facts: Sequence[Any]) -> Measure:
-        """The same for a table of so many rows."""
-        if not facts or not facts[0]:
+    def informed(self, rows: int, facts: Sequence[Any]) -> Measure:
+        """The same for a table of so many rows, about which these facts are known."""
+        if not facts:
             return self
-        if self._is_float:
-            exponent = math.frexp(facts[0])[1]
-            return replace(self, scale=math.ldexp(1.0, min(BITS - exponent, 1000)))
-        return replace(self, fits=facts[0] * rows < LARGEST)
+        count, largest = facts[0], facts[1] or 0.0
+        known = replace(self, complete=count == rows, fits=largest * rows < LARGEST)
+        if self._is_float and largest:
+            exponent = math.frexp(largest)[1]
+            return replace(known, scale=math.ldexp(1.0, min(BITS - exponent, 1000)))
+        return known
 
     def aggregates(self) -> list[str]:
         """SQL of what is kept of the value ``v`` of a group's rows."""
         if self.column is None:
             return []
-        kept = ["count(v) AS used"]
+        kept = [] if self.complete else ["count(v) AS used"]
         if self.agg == "any":
             kept.append("max(v <> 0) AS total")
         elif self._adds and self._is_float:
@@ -93,21 +102,32 @@ class Measure:
         return kept
 
     def results(self) -> list[str]:
-        """SQL of the value of a group, and how many of its rows have one."""
-        value = f"coalesce({self._result()}, 0) AS value"
-        return [value] if self.column is None else ["used", value]
+        """SQL of the rows and the value of a group, and how many of the rows have one.
+
+        A value that follows from these numbers of rows is left to `finished`.
+        """
+        names = ["rows"] if self.column is None or self.complete else ["rows", "used"]
+        if self._adds or (self.agg == "any" and self.column is not None):
+            names.append(f"coalesce({self._result()}, 0) AS value")
+        return names
 
     def _result(self) -> str:
         if self.agg == "any":
-            return "CAST(1 AS UTINYINT)" if self.column is None else "CAST(total AS UTINYINT)"
-        if self.agg == "count":
-            return "rows" if self.column is None else "used"
+            return "CAST(total AS UTINYINT)"
         if self.agg == "sum" and self._is_whole and self.fits:
             return "CAST(total AS BIGINT)"
         total = "CAST(total AS DOUBLE)"
         if self._is_float:
             total = f"{total} / {number(self.scale)}"
-        return f"{total} / used" if self.agg == "mean" else total
+        return f"{total} / {'rows' if self.complete else 'used'}" if self.agg == "mean" else total
+
+    def finished(self, columns: dict[str, np.ndarray]) -> np.ndarray:
+        """The values of cells, whole numbers in the smallest type that holds them."""
+        if "value" in columns:
+            return _smallest(columns["value"])
+        if self.agg == "any":
+            return np.ones(columns["rows"].size, np.uint8)
+        return _smallest(columns["used" if "used" in columns else "rows"])
 
 
 def measure(agg: str, column: Column | None) -> Measure:
@@ -130,8 +150,8 @@ def measure(agg: str, column: Column | None) -> Measure:
     return Measure(agg, column)
 
 
-def smallest(values: np.ndarray) -> np.ndarray:
-    """Whole numbers in the smallest type, as tensors are read from files."""
+def _smallest(values: np.ndarray) -> np.ndarray:
+    """The same types that tensors are read from files in."""
     if values.dtype.kind not in "iu" or values.size == 0 or values.min() < 0:
         return values
     fitting = np.min_scalar_type(values.max())

@@ -48,6 +48,10 @@ class Slots:
         """The number of rows that cannot be used."""
         return self.size
 
+    @property
+    def bits(self) -> int:
+        return self.missing.bit_length()
+
 
 def ranges_wanted(key: Key) -> list[str]:
     """SQL of what must be known about a key before it gets its numbers."""
@@ -119,19 +123,21 @@ def _dictionary(i: int, key: Key, rows: Rows, max_labels: int) -> Slots:
     (count,) = one_row(rows.sql(f"SELECT count(*) FROM {table}"))
     _check_count(key, count, max_labels)
     labels = _labels(rows, table)
-    code = f"t{i}.id"
     if 0 < count <= SHORT:
         _, order = arranged(key.name, labels)
         if not _is_identity(order):
-            places = np.argsort(order)
-            labels = labels[places]
-            code = f"list_extract([{', '.join(map(str, np.argsort(places)))}], t{i}.id + 1)"
+            labels = labels[np.argsort(order)]
+            ids = f"list_extract([{', '.join(map(str, order))}], id + 1)"
+            rows.sql(
+                f"CREATE TEMP TABLE {table}_in_order AS SELECT label, {ids} AS id FROM {table}"
+            )
+            table += "_in_order"
 
     def finish(occurs: np.ndarray) -> tuple[Mode, np.ndarray | None]:
         return _arranged(key, labels[occurs], occurs)
 
     join = f" LEFT JOIN {table} AS t{i} ON x{i} = t{i}.label"
-    return Slots(key, code, max(count, 1), finish, join)
+    return Slots(key, f"t{i}.id", max(count, 1), finish, join)
 
 
 def _leaders(i: int, key: Leading, rows: Rows) -> Slots:

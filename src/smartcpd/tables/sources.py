@@ -13,9 +13,10 @@ from typing import Any
 from smartcpd.errors import InvalidDataError, InvalidParameterError, MissingExtraError
 from smartcpd.tables.columns import Column
 from smartcpd.tables.paths import Files, find_files
-from smartcpd.tables.sql import OURS, SOURCE, explained, identifier, one_row, reason
+from smartcpd.tables.sql import OURS, SOURCE, explained, identifier, literal, one_row, reason
 
-SHARE_OF_MEMORY = "50%"
+SHARE_OF_LIMIT = 5 / 8
+"""Of the limit that DuckDB sets itself, which is four fifths of the memory."""
 FEW = 1e-3
 """Share of values of a column of a text file that may not be what its beginning promised."""
 
@@ -191,16 +192,19 @@ def opened(data: Any, max_memory: str | int | None) -> Iterator[Source]:
 def _configure(connection: Any, folder: str, max_memory: str | int | None) -> None:
     import duckdb
 
-    limit = SHARE_OF_MEMORY if max_memory is None else max_memory
-    limit = f"{limit}B" if isinstance(limit, int) else limit
+    limit = f"{max_memory}B" if isinstance(max_memory, int) else max_memory
+    if limit is None:
+        (usual,) = one_row(connection.sql("SELECT current_setting('memory_limit')"))
+        amount, unit = usual.split()
+        limit = f"{SHARE_OF_LIMIT * float(amount):.3f} {unit}"
     try:
-        connection.execute("SET memory_limit = ?", [limit])
+        connection.execute(f"SET memory_limit = {literal(limit)}")
     except duckdb.Error as error:
         raise InvalidParameterError(
             f"max_memory={max_memory!r} is not an amount of memory ({reason(error)[:-1]}); "
             "write it as '4GB'."
         ) from None
-    connection.execute("SET temp_directory = ?", [folder])
+    connection.execute(f"SET temp_directory = {literal(folder)}")
     # The order of rows does not matter to a group-by, and keeping it costs memory.
     connection.execute("SET preserve_insertion_order = false")
     # Where DuckDB takes a session for an interactive one, it draws on stdout.
