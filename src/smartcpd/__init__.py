@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from smartcpd.model import CPModel
 from smartcpd.storage import SparseTensor
 
 if TYPE_CHECKING:
+    from smartcpd import plots, quality, report
     from smartcpd.estimator import SmartCPD
 
 try:
@@ -36,7 +38,10 @@ __all__ = [
     "losses",
     "metrics",
     "mirrors",
+    "plots",
+    "quality",
     "read",
+    "report",
     "sampling",
     "steps",
     "write",
@@ -44,9 +49,13 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """`SmartCPD` on first use: scikit-learn alone would double the time of ``import smartcpd``."""
+    """What `SmartCPD` and pages need comes on first use: scikit-learn alone would double the time
+    of ``import smartcpd``.
+    """
     if name == "SmartCPD":
         from smartcpd.estimator import SmartCPD
 
         return SmartCPD
+    if name in ("plots", "quality", "report"):
+        return import_module(f"smartcpd.{name}")
     raise AttributeError(f"module 'smartcpd' has no attribute {name!r}")

@@ -13,8 +13,7 @@ from smartcpd.history import History, Status
 from smartcpd.model import CPModel
 from smartcpd.quality import Quality
 from smartcpd.report import fit, repeat
-from smartcpd.report.cards import component_cards, share_bar
-from smartcpd.report.cards import title as component_title
+from smartcpd.report.cards import component_cards, share_bar, titles
 from smartcpd.report.convergence import loss_curve
 from smartcpd.report.pictures import positions, shape_of
 from smartcpd.report.rows import ModeRows, kept_rows
@@ -35,9 +34,10 @@ def render(
     """The page as text."""
     shown = readable(model)
     modes = kept_rows(shown)
+    names = titles(shown, modes)
     heading = title or " × ".join(mode.name for mode in model.named_modes)
     style, script = _file("style.css"), _file("page.js")
-    data = embedded(_data(shown, modes))
+    data = embedded(_data(shown, modes, names))
     return Template(_file("page.html")).substitute(
         policy=_policy(style, script),
         title=escape(heading),
@@ -45,12 +45,12 @@ def render(
         script=script,
         data=data,
         facts=_facts(model, quality),
-        summary=escape(_summary(model, shown, modes, quality)),
+        summary=escape(_summary(model, shown, names[0], quality)),
         tiles=_tiles(model, status, quality, history),
-        shares=share_bar(shown, modes),
+        shares=share_bar(shown, names),
         share_words=escape(_share_words(shown)),
         kept=_kept_note(modes),
-        cards=component_cards(shown, modes),
+        cards=component_cards(shown, modes, names),
         fit=_fit_section(model, history, status, quality),
         notes=_notes(notes),
         repeat=_repeat_section(model, settings, command),
@@ -74,7 +74,7 @@ def _policy(style: str, script: str) -> str:
     )
 
 
-def _data(shown: Readable, modes: list[ModeRows]) -> dict[str, Any]:
+def _data(shown: Readable, modes: list[ModeRows], names: list[str]) -> dict[str, Any]:
     described = []
     for rows in modes:
         entry = rows.described()
@@ -86,7 +86,7 @@ def _data(shown: Readable, modes: list[ModeRows]) -> dict[str, Any]:
     return {
         "signed": shown.signed,
         "shares": [float(f"{share:.4g}") for share in shown.shares],
-        "titles": [component_title(shown, modes, r) for r in range(shown.model.rank)],
+        "titles": names,
         "modes": described,
     }
 
@@ -102,12 +102,9 @@ def _facts(model: CPModel, quality: Quality | None) -> str:
     return "".join(f"<li>{escape(fact)}</li>" for fact in facts)
 
 
-def _summary(
-    model: CPModel, shown: Readable, modes: list[ModeRows], quality: Quality | None
-) -> str:
+def _summary(model: CPModel, shown: Readable, first: str, quality: Quality | None) -> str:
     names = joined([mode.name for mode in model.named_modes])
     count = "One component describes" if model.rank == 1 else f"{model.rank} components describe"
-    first = component_title(shown, modes, 0)
     words = (
         f"{count} how {names} go together. The largest, {first}, makes up "
         f"{percent(float(shown.shares[0]))} of the {shown.share_of}."
@@ -134,9 +131,8 @@ def _tiles(
         constant = number(quality.constant_loss, 4)
         tiles.append(("Mean loss", number(quality.mean_loss, 4), f"a constant has {constant}"))
     if status is not None:
-        word = (
-            "Interrupted" if status.interrupted else "Converged" if status.converged else "Stopped"
-        )
+        ending = "Converged" if status.converged else "Stopped"
+        word = "Interrupted" if status.interrupted else ending
         seconds = history[-1].time if history else None
         tiles.append(("Fit", word, f"in {_duration(seconds)}" if seconds else "see below"))
     return "".join(
