@@ -13,6 +13,7 @@ from smartcpd.errors import InvalidParameterError
 from smartcpd.quality import measure
 from smartcpd.report import write_report
 from smartcpd.report.axes import log_ticks, number_ticks, spread_labels, time_ticks
+from smartcpd.report.repeat import python_code
 from smartcpd.report.text import number, percent
 from smartcpd.shares import readable
 
@@ -141,6 +142,13 @@ def test_many_components_stay_a_small_page(tmp_path):
     rng = np.random.default_rng(0)
     model = CPModel([rng.random((500, 100)) for _ in range(4)], None, "poisson")
     assert write_report(tmp_path / "r.html", model).stat().st_size < 3e6
+
+
+def test_settings_that_code_cannot_spell_are_left_out_of_it():
+    settings = {"init": [np.ones(3)], "random_state": np.random.default_rng(0), "rank": 9}
+    settings |= {"constraint": {0: "simplex"}, "tol": 0.02, "no such thing": 1}
+    code = python_code(settings, 2, "poisson")
+    assert "SmartCPD(rank=2, loss='poisson', constraint={0: 'simplex'}).fit(X)" in code
 
 
 def test_strange_labels_do_not_stop_it(tmp_path):

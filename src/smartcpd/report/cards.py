@@ -52,7 +52,9 @@ def titles(shown: Readable, modes: list[ModeRows]) -> list[str]:
     for rows in named:
         parts = _telling(np.abs(rows.factor), shown.shares)
         labels = rows.mode_texts(parts.argmax(axis=0))
-        of = "" if rows.mode.kind is Kind.CATEGORY else f"{rows.mode.name} "
+        of = {Kind.CATEGORY: "", Kind.CYCLE: f"{rows.mode.name} "}.get(
+            rows.mode.kind, f"{rows.mode.name} = "
+        )
         for r, label in enumerate(labels):
             short = label if len(label) <= LONGEST_NAME else label[: LONGEST_NAME - 1] + "…"
             told[r].append((-float(parts[:, r].sum()), rows.number, of + short))
@@ -70,8 +72,6 @@ def _telling(sizes: np.ndarray, shares: np.ndarray) -> np.ndarray:
 
 def _card(shown: Readable, modes: list[ModeRows], r: int, name: str) -> str:
     share = float(shown.shares[r])
-    opposed = shown.signed and shown.model.weights[r] < 0
-    sign = '<p class="small">Its weight is negative: it takes away where its factors agree.</p>'
     pictures = "".join(factor_picture(rows, r) for rows in modes)
     return (
         f'<article class="card" id="component-{r + 1}" tabindex="-1" '
@@ -84,7 +84,7 @@ def _card(shown: Readable, modes: list[ModeRows], r: int, name: str) -> str:
         f'<svg class="bar share-line" viewBox="0 0 100 4" preserveAspectRatio="none" '
         f'aria-hidden="true"><rect class="track" width="100" height="4"/>'
         f'<rect class="fill" width="{100 * share:.2f}" height="4"/></svg>'
-        f"{sign if opposed else ''}{pictures}"
+        f"{pictures}"
         f'<p class="small">Column {int(shown.order[r])} of the factors, counted from 0.</p>'
         "</article>"
     )

@@ -110,9 +110,9 @@ def _summary(model: CPModel, shown: Readable, first: str, quality: Quality | Non
         f"{percent(float(shown.shares[0]))} of the {shown.share_of}."
     )
     if quality is not None and quality.deviance_explained is not None:
-        best = quality.deviance_attainable
         words += f" Together they explain {percent(quality.deviance_explained)} of the deviance"
-        words += f", of about {percent(best)} that is not chance." if best and best < 0.9 else "."
+        best = _attainable(quality)
+        words += "." if best is None else f", of about {percent(best)} that is not chance."
     return words
 
 
@@ -121,7 +121,7 @@ def _tiles(
 ) -> str:
     tiles = []
     if quality is not None and quality.deviance_explained is not None:
-        best = quality.deviance_attainable
+        best = _attainable(quality)
         under = "of 100 %" if best is None else f"of about {percent(best)} that is not chance"
         tiles.append(("Deviance explained", percent(quality.deviance_explained), under))
     if quality is not None and quality.scatter is not None:
@@ -140,6 +140,12 @@ def _tiles(
         f"<dd><b>{escape(value)}</b> <span>{escape(under)}</span></dd></div>"
         for name, value, under in tiles
     )
+
+
+def _attainable(quality: Quality) -> float | None:
+    """What could be explained, where that is clearly less than all and has not been exceeded."""
+    best, share = quality.deviance_attainable, quality.deviance_explained
+    return best if best is not None and share is not None and share <= best < 0.9 else None
 
 
 def _duration(seconds: float) -> str:
@@ -188,6 +194,7 @@ def _fit_section(
                 f"{quality.sampled_cells:,} cells drawn at random, the same ones each time."
             )
         text = "".join(f"<p>{escape(w)}</p>" for w in words if w)
+        text += repeat.settings_table(fit.figures(quality))
         panels.append(_panel("How much is explained", text, "text"))
         under = _calibration_words(quality)
         panels.append(_panel("Calibration", fit.calibration_picture(quality) + under))

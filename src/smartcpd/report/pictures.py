@@ -66,10 +66,11 @@ def bars(rows: ModeRows, component: int) -> str:
     items = "".join(_bar(rows, row, float(column[row]), scale) for row in strongest)
     others = min(int(np.count_nonzero(column)), rows.kept.size) - len(strongest)
     more = ""
+    rest = int(np.count_nonzero(column)) - len(strongest)
     if others > 0:
         more = (
             f'<button type="button" class="more" aria-expanded="false" hidden>'
-            f"Show {others:,} more</button>"
+            f"Show {others:,} more{'' if rows.complete else f' of {rest:,}'}</button>"
         )
     return f'<ol class="bars" data-scale="{scale:.4g}">{items}</ol>{more}'
 
