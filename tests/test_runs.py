@@ -182,6 +182,19 @@ class TestCells:
         assert self.read(tmp_path, table, fitted="n").values.tolist() == [1.0]
         assert self.read(tmp_path, table, fitted="m").values is None
 
+    def test_values_are_binned_as_in_the_fit(self, tmp_path):
+        path = tmp_path / "at.csv"
+        path.write_text("time,x\n2024-01-02 13:30:00,15\n2024-01-07 00:00:00,9.5\n,31\n")
+        modes = [
+            Mode("time@hour", np.arange(24), "cycle"),
+            Mode("time@weekday", ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"], "cycle"),
+            Mode("x", ["0 to 10", "10 to 30"], "number"),
+        ]
+        assert read_cells(str(path), modes).rows.tolist() == [[13, 1, 1], [0, 6, 0], [-1, -1, -1]]
+        modes = [Mode("time", np.arange(24), "cycle"), modes[2]]
+        cells = read_cells(str(path), modes, bins={"time": "hour"})
+        assert cells.rows.tolist() == [[13, 1], [0, 0], [-1, -1]]
+
     def test_errors(self, tmp_path):
         with pytest.raises(InvalidParameterError, match="no column 'who'"):
             self.read(tmp_path, "day/time,whom\n2024-01-01,x\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from smartcpd import constraints, datasets, losses, metrics, mirrors, sampling, steps
@@ -15,6 +16,7 @@ from smartcpd.storage import SparseTensor
 from smartcpd.version import __version__
 
 if TYPE_CHECKING:
+    from smartcpd import plots, quality, report
     from smartcpd.estimator import SmartCPD
     from smartcpd.tables import from_table
 
@@ -36,7 +38,10 @@ __all__ = [
     "losses",
     "metrics",
     "mirrors",
+    "plots",
+    "quality",
     "read",
+    "report",
     "sampling",
     "steps",
     "write",
@@ -44,7 +49,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """`SmartCPD` on first use: scikit-learn alone would double the time of ``import smartcpd``."""
+    """What `SmartCPD` and pages need comes on first use: scikit-learn alone would double the time
+    of ``import smartcpd``.
+    """
     if name == "SmartCPD":
         from smartcpd.estimator import SmartCPD
 
@@ -53,4 +60,6 @@ def __getattr__(name: str) -> Any:
         from smartcpd.tables import from_table
 
         return from_table
+    if name in ("plots", "quality", "report"):
+        return import_module(f"smartcpd.{name}")
     raise AttributeError(f"module 'smartcpd' has no attribute {name!r}")

@@ -69,6 +69,12 @@ class History(list[Record]):
         """The phases of the fit, in the order in which they began."""
         return list(dict.fromkeys(record.phase for record in self))
 
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the loss, phase by phase; see `smartcpd.plots.plot_history`."""
+        from smartcpd import plots
+
+        return plots.plot_history(self, ax)
+
 
 @kept_value
 class Status(NamedTuple):

@@ -295,6 +295,24 @@ class CPModel:
 
         return converters.to_xarray(self)
 
+    def plot(self, n_components: int | None = None, axes: Any = None) -> Any:
+        """Draw all components, or the largest; see `smartcpd.plots.plot_model`."""
+        from smartcpd import plots
+
+        return plots.plot_model(self, n_components, axes)
+
+    def plot_component(self, component: int, mode: int | str | None = None, ax: Any = None) -> Any:
+        """Draw one component; see `smartcpd.plots.plot_component`."""
+        from smartcpd import plots
+
+        return plots.plot_component(self, component, mode, ax)
+
+    def plot_scree(self, ax: Any = None) -> Any:
+        """Draw the shares of the components; see `smartcpd.plots.plot_scree`."""
+        from smartcpd import plots
+
+        return plots.plot_scree(self, ax)
+
     def to_tensorly(self) -> Any:
         """As a ``tensorly.cp_tensor.CPTensor``, in TensorLy's current backend."""
         from smartcpd import converters

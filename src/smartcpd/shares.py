@@ -15,8 +15,8 @@ class Readable(NamedTuple):
     Attributes
     ----------
     model : CPModel
-        Largest component first. Nonnegative factors have columns that sum to 1; others have
-        columns whose largest entry in absolute value is 1, with the signs in the weights.
+        Largest component first, with weights that are not negative. Nonnegative factors have
+        columns that sum to 1; others have columns whose largest entry in absolute value is 1.
     shares : ndarray
         They sum to 1.
     signed : bool
@@ -48,6 +48,11 @@ def readable(model: CPModel) -> Readable:
     scaled = [_peaked(A) if signed else unit_columns(A, 1) for A in factors]
     weights = weights * np.prod([scale for _, scale in scaled], axis=0)
     columns = [A for A, _ in scaled]
+    for r in np.flatnonzero(weights < 0):
+        # The sign goes where it changes least: to the column that is most nearly symmetric.
+        n = int(np.argmax([-A[:, r].min() for A in columns]))
+        columns[n][:, r] *= -1.0
+        weights[r] *= -1.0
     sizes = np.abs(weights)
     if signed:
         sizes = sizes * np.prod([np.linalg.norm(A, axis=0) for A in columns], axis=0)

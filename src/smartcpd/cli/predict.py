@@ -29,8 +29,8 @@ def predict(
         typer.Option(
             "--at",
             metavar="FILE",
-            help="A table with a column for each mode, a cell a row; dates and times may be any in "
-            "the period of their row.",
+            help="A table with a column for each mode, a cell a row; dates, times and numbers that "
+            "were binned may be any in the bin.",
         ),
     ],
     value: Annotated[
@@ -52,8 +52,8 @@ def predict(
     from smartcpd.runs.cells import read_cells
 
     run = RunFolder(folder).load()
-    fitted = run.settings.get("value")
-    cells = read_cells(at, run.model.named_modes, value, fitted)
+    fitted, bins = run.settings.get("value"), run.settings.get("bins")
+    cells = read_cells(at, run.model.named_modes, value, fitted, bins)
     mean, surprise = _predicted(run, cells)
     if cells.unknown:
         say(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from smartcpd.kernels.compiling import Block
 from smartcpd.losses import Domain, Loss
+from smartcpd.losses.rayleigh import Rayleigh
 
 SOLVED = 1e-4
 DOUBLINGS = 40
@@ -27,10 +30,12 @@ def saturated_losses(loss: Loss, x: np.ndarray) -> np.ndarray:
 def saturated(loss: Loss, x: np.ndarray) -> np.ndarray:
     """The model values that describe x best.
 
-    The link gives them for nearly every loss; where the derivative does not vanish there (rayleigh,
-    a user's own loss), its root is searched.
+    The link gives them for nearly every loss. Where the derivative does not vanish there, as for a
+    user's own loss, its root is searched.
     """
-    if type(loss).link is Loss.link:
+    if isinstance(loss, Rayleigh):
+        m = 0.5 * math.sqrt(math.pi) * x.astype(np.float64)
+    elif type(loss).link is Loss.link:
         m = x.astype(np.float64)
     else:
         m = np.array([loss.link(value) for value in x.tolist()], dtype=np.float64)

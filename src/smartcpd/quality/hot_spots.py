@@ -70,9 +70,9 @@ class Slices:
 
     def worst(self) -> tuple[HotSlice, ...]:
         """Those that scatter more than the rest, relative to how exactly that is known."""
-        usual = self.scatter
         found = []
         for mode, (x, mean, squares, v, spread) in enumerate(self.sums):
+            usual = _usual(squares, v)
             if x.size < 2 or not usual > 0:
                 continue
             known = np.where(v > 0, v, np.inf)
@@ -88,3 +88,17 @@ class Slices:
                     found.append(entry)
         found.sort(key=lambda entry: (-entry.score, entry.mode, entry.index))
         return tuple(found[:N_SLICES])
+
+
+def _usual(squares: np.ndarray, v: np.ndarray) -> float:
+    """The ratio of squares to variances of the middle row, each as heavy as its variance.
+
+    A ratio of totals would make a single wild cell the measure of all others.
+    """
+    rows = np.flatnonzero(v > 0)
+    if not rows.size:
+        return 0.0
+    ratio = squares[rows] / v[rows]
+    order = np.argsort(ratio, kind="stable")
+    reached = np.cumsum(v[rows][order])
+    return float(ratio[order][np.searchsorted(reached, 0.5 * reached[-1])])

@@ -52,8 +52,8 @@ class HotSlice:
     """A row of a mode whose cells the model describes worse than others.
 
     ``spread`` is the sum of squared residuals over what the model's variances add up to, relative
-    to the whole tensor: 2 means twice as scattered around the model as elsewhere. ``score`` is how
-    many standard deviations that is beyond 1.
+    to the usual row of its mode: 2 means twice as scattered around the model as that. ``score`` is
+    how many standard deviations that is beyond 1.
     """
 
     mode: int

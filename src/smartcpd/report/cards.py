@@ -15,19 +15,19 @@ NAMED_BY = 2
 LONGEST_NAME = 40
 
 
-def component_cards(shown: Readable, modes: list[ModeRows]) -> str:
+def component_cards(shown: Readable, modes: list[ModeRows], names: list[str]) -> str:
     """All cards, largest component first."""
-    cards = "".join(_card(shown, modes, r) for r in range(shown.model.rank))
+    cards = "".join(_card(shown, modes, r, names[r]) for r in range(shown.model.rank))
     return f'<div class="cards">{cards}</div>'
 
 
-def share_bar(shown: Readable, modes: list[ModeRows]) -> str:
+def share_bar(shown: Readable, names: list[str]) -> str:
     """One bar cut into the shares of the components; each part leads to its card."""
     ends = np.concatenate([[0.0], np.cumsum(shown.shares)]) * 100.0
     parts = []
     for r, share in enumerate(shown.shares.tolist()):
         width = ends[r + 1] - ends[r]
-        name = f"Component {r + 1}, {title(shown, modes, r)}: {percent(share)}"
+        name = f"Component {r + 1}, {names[r]}: {percent(share)}"
         middle = f'<text x="{ends[r] + width / 2:.2f}%" y="20" text-anchor="middle">{r + 1}</text>'
         parts.append(
             f'<a href="#component-{r + 1}" aria-label="{escape(name)}">'
@@ -41,49 +41,50 @@ def share_bar(shown: Readable, modes: list[ModeRows]) -> str:
     )
 
 
-def title(shown: Readable, modes: list[ModeRows], component: int) -> str:
-    """What a component is about: the rows that set it apart from the others.
+def titles(shown: Readable, modes: list[ModeRows]) -> list[str]:
+    """What each component is about: the rows that set it apart from the others.
 
     A mode says the more, the further its column is from the average of all components
     (Kullback-Leibler); within it, the row that adds most to that distance is named.
     """
     named = [rows for rows in modes if rows.mode.kind in (Kind.CATEGORY, Kind.CYCLE)] or modes
-    told = []
+    told: list[list[tuple[float, int, str]]] = [[] for _ in shown.shares]
     for rows in named:
-        parts = _telling(np.abs(rows.factor), shown.shares, component)
-        label = rows.text_of(int(parts.argmax()))
-        short = label if len(label) <= LONGEST_NAME else label[: LONGEST_NAME - 1] + "…"
-        of = "" if rows.mode.kind is Kind.CATEGORY else f"{rows.mode.name} "
-        told.append((float(parts.sum()), rows.number, of + short))
-    told.sort(key=lambda entry: (-entry[0], entry[1]))
-    return " · ".join(words for _, _, words in told[:NAMED_BY])
+        parts = _telling(np.abs(rows.factor), shown.shares)
+        labels = rows.mode_texts(parts.argmax(axis=0))
+        of = {Kind.CATEGORY: "", Kind.CYCLE: f"{rows.mode.name} "}.get(
+            rows.mode.kind, f"{rows.mode.name} = "
+        )
+        for r, label in enumerate(labels):
+            short = label if len(label) <= LONGEST_NAME else label[: LONGEST_NAME - 1] + "…"
+            told[r].append((-float(parts[:, r].sum()), rows.number, of + short))
+    return [" · ".join(words for _, _, words in sorted(found)[:NAMED_BY]) for found in told]
 
 
-def _telling(sizes: np.ndarray, shares: np.ndarray, component: int) -> np.ndarray:
-    """What each row adds to the distance of a column from the average column."""
+def _telling(sizes: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """What each row adds to the distance of each column from the average column."""
     columns = sizes / np.maximum(sizes.sum(axis=0), 1e-300)
-    column, average = columns[:, component], columns @ shares
     if shares.size == 1:
-        return column
-    ratio = np.where(column > 0, column / np.maximum(average, 1e-300), 1.0)
-    return column * np.log(ratio)
+        return columns
+    average = np.maximum(columns @ shares, 1e-300)[:, None]
+    return columns * np.log(np.where(columns > 0, columns / average, 1.0))
 
 
-def _card(shown: Readable, modes: list[ModeRows], r: int) -> str:
+def _card(shown: Readable, modes: list[ModeRows], r: int, name: str) -> str:
     share = float(shown.shares[r])
-    opposed = shown.signed and shown.model.weights[r] < 0
-    sign = '<p class="small">Its weight is negative: it takes away where its factors agree.</p>'
     pictures = "".join(factor_picture(rows, r) for rows in modes)
     return (
         f'<article class="card" id="component-{r + 1}" tabindex="-1" '
         f'aria-labelledby="component-{r + 1}-title">'
         f'<header><span class="order" aria-hidden="true">{r + 1}</span>'
         f'<h3 id="component-{r + 1}-title"><span class="unseen">Component {r + 1}: </span>'
-        f"{escape(title(shown, modes, r))}</h3>"
+        f"{escape(name)}</h3>"
         f'<p class="share"><b>{percent(share)}</b> <span>of the {shown.share_of}</span></p>'
         "</header>"
         f'<svg class="bar share-line" viewBox="0 0 100 4" preserveAspectRatio="none" '
         f'aria-hidden="true"><rect class="track" width="100" height="4"/>'
         f'<rect class="fill" width="{100 * share:.2f}" height="4"/></svg>'
-        f"{sign if opposed else ''}{pictures}</article>"
+        f"{pictures}"
+        f'<p class="small">Column {int(shown.order[r])} of the factors, counted from 0.</p>'
+        "</article>"
     )

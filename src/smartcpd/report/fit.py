@@ -68,6 +68,20 @@ def dispersion_words(quality: Quality) -> str:
     return figures + advice
 
 
+def figures(quality: Quality) -> dict[str, str]:
+    """The numbers behind the words."""
+    shown = {
+        "mean loss of the model": number(quality.mean_loss, 5),
+        "of the best constant": number(quality.constant_loss, 5),
+        "of repeating the data": number(quality.saturated_loss, 5),
+    }
+    if quality.mean_loss_error:
+        shown["standard error of the first"] = number(quality.mean_loss_error, 2)
+    if quality.dispersion is not None:
+        shown["χ² over degrees of freedom"] = number(quality.dispersion)
+    return shown
+
+
 def calibration_picture(quality: Quality) -> str:
     """Predicted against observed means; on the diagonal they are the same."""
     bins = [b for b in quality.calibration if math.isfinite(b.predicted + b.observed)]

@@ -13,8 +13,7 @@ from smartcpd.history import History, Status
 from smartcpd.model import CPModel
 from smartcpd.quality import Quality
 from smartcpd.report import fit, repeat
-from smartcpd.report.cards import component_cards, share_bar
-from smartcpd.report.cards import title as component_title
+from smartcpd.report.cards import component_cards, share_bar, titles
 from smartcpd.report.convergence import loss_curve
 from smartcpd.report.pictures import positions, shape_of
 from smartcpd.report.rows import ModeRows, kept_rows
@@ -35,9 +34,10 @@ def render(
     """The page as text."""
     shown = readable(model)
     modes = kept_rows(shown)
+    names = titles(shown, modes)
     heading = title or " × ".join(mode.name for mode in model.named_modes)
     style, script = _file("style.css"), _file("page.js")
-    data = embedded(_data(shown, modes))
+    data = embedded(_data(shown, modes, names))
     return Template(_file("page.html")).substitute(
         policy=_policy(style, script),
         title=escape(heading),
@@ -45,12 +45,12 @@ def render(
         script=script,
         data=data,
         facts=_facts(model, quality),
-        summary=escape(_summary(model, shown, modes, quality)),
+        summary=escape(_summary(model, shown, names[0], quality)),
         tiles=_tiles(model, status, quality, history),
-        shares=share_bar(shown, modes),
+        shares=share_bar(shown, names),
         share_words=escape(_share_words(shown)),
         kept=_kept_note(modes),
-        cards=component_cards(shown, modes),
+        cards=component_cards(shown, modes, names),
         fit=_fit_section(model, history, status, quality),
         notes=_notes(notes),
         repeat=_repeat_section(model, settings, command),
@@ -74,7 +74,7 @@ def _policy(style: str, script: str) -> str:
     )
 
 
-def _data(shown: Readable, modes: list[ModeRows]) -> dict[str, Any]:
+def _data(shown: Readable, modes: list[ModeRows], names: list[str]) -> dict[str, Any]:
     described = []
     for rows in modes:
         entry = rows.described()
@@ -86,7 +86,7 @@ def _data(shown: Readable, modes: list[ModeRows]) -> dict[str, Any]:
     return {
         "signed": shown.signed,
         "shares": [float(f"{share:.4g}") for share in shown.shares],
-        "titles": [component_title(shown, modes, r) for r in range(shown.model.rank)],
+        "titles": names,
         "modes": described,
     }
 
@@ -102,20 +102,17 @@ def _facts(model: CPModel, quality: Quality | None) -> str:
     return "".join(f"<li>{escape(fact)}</li>" for fact in facts)
 
 
-def _summary(
-    model: CPModel, shown: Readable, modes: list[ModeRows], quality: Quality | None
-) -> str:
+def _summary(model: CPModel, shown: Readable, first: str, quality: Quality | None) -> str:
     names = joined([mode.name for mode in model.named_modes])
     count = "One component describes" if model.rank == 1 else f"{model.rank} components describe"
-    first = component_title(shown, modes, 0)
     words = (
         f"{count} how {names} go together. The largest, {first}, makes up "
         f"{percent(float(shown.shares[0]))} of the {shown.share_of}."
     )
     if quality is not None and quality.deviance_explained is not None:
-        best = quality.deviance_attainable
         words += f" Together they explain {percent(quality.deviance_explained)} of the deviance"
-        words += f", of about {percent(best)} that is not chance." if best and best < 0.9 else "."
+        best = _attainable(quality)
+        words += "." if best is None else f", of about {percent(best)} that is not chance."
     return words
 
 
@@ -124,7 +121,7 @@ def _tiles(
 ) -> str:
     tiles = []
     if quality is not None and quality.deviance_explained is not None:
-        best = quality.deviance_attainable
+        best = _attainable(quality)
         under = "of 100 %" if best is None else f"of about {percent(best)} that is not chance"
         tiles.append(("Deviance explained", percent(quality.deviance_explained), under))
     if quality is not None and quality.scatter is not None:
@@ -134,9 +131,8 @@ def _tiles(
         constant = number(quality.constant_loss, 4)
         tiles.append(("Mean loss", number(quality.mean_loss, 4), f"a constant has {constant}"))
     if status is not None:
-        word = (
-            "Interrupted" if status.interrupted else "Converged" if status.converged else "Stopped"
-        )
+        ending = "Converged" if status.converged else "Stopped"
+        word = "Interrupted" if status.interrupted else ending
         seconds = history[-1].time if history else None
         tiles.append(("Fit", word, f"in {_duration(seconds)}" if seconds else "see below"))
     return "".join(
@@ -144,6 +140,12 @@ def _tiles(
         f"<dd><b>{escape(value)}</b> <span>{escape(under)}</span></dd></div>"
         for name, value, under in tiles
     )
+
+
+def _attainable(quality: Quality) -> float | None:
+    """What could be explained, where that is clearly less than all and has not been exceeded."""
+    best, share = quality.deviance_attainable, quality.deviance_explained
+    return best if best is not None and share is not None and share <= best < 0.9 else None
 
 
 def _duration(seconds: float) -> str:
@@ -192,6 +194,7 @@ def _fit_section(
                 f"{quality.sampled_cells:,} cells drawn at random, the same ones each time."
             )
         text = "".join(f"<p>{escape(w)}</p>" for w in words if w)
+        text += repeat.settings_table(fit.figures(quality))
         panels.append(_panel("How much is explained", text, "text"))
         under = _calibration_words(quality)
         panels.append(_panel("Calibration", fit.calibration_picture(quality) + under))

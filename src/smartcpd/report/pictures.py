@@ -12,7 +12,9 @@ from smartcpd.report.text import escape, number, percent
 
 WIDTH = 360.0
 LEFT, RIGHT = 30.0, 6.0
-MOST_POINTS = 360
+MOST_POINTS, LEAST_POINTS = 360, 60
+POINTS = 30_000
+"""Of all lines of a page together."""
 FEW = 14
 """Up to so many numbers are columns, more are a line."""
 MOST_CELLS = 168
@@ -64,10 +66,11 @@ def bars(rows: ModeRows, component: int) -> str:
     items = "".join(_bar(rows, row, float(column[row]), scale) for row in strongest)
     others = min(int(np.count_nonzero(column)), rows.kept.size) - len(strongest)
     more = ""
+    rest = int(np.count_nonzero(column)) - len(strongest)
     if others > 0:
         more = (
             f'<button type="button" class="more" aria-expanded="false" hidden>'
-            f"Show {others:,} more</button>"
+            f"Show {others:,} more{'' if rows.complete else f' of {rest:,}'}</button>"
         )
     return f'<ol class="bars" data-scale="{scale:.4g}">{items}</ol>{more}'
 
@@ -168,7 +171,7 @@ def curve(rows: ModeRows, component: int) -> str:
         anchor = "start" if x < LEFT + 12 else "end" if x > WIDTH - 26 else "middle"
         parts.append(svg.line(x, bottom, x, bottom + 3, "axis"))
         parts.append(svg.text(x, height - 4, words, "tick", anchor))
-    at, lows, means, highs = thinned(places, values)
+    at, lows, means, highs = thinned(places, values, rows.factor.shape[1])
     if at.size < places.size:
         outline = np.concatenate([at, at[::-1]]), np.concatenate([highs, lows[::-1]])
         parts.append(f'<path class="band" d="{svg.path(across(outline[0]), up(outline[1]))}Z"/>')
@@ -207,12 +210,13 @@ def positions(rows: ModeRows) -> tuple[np.ndarray, list[tuple[float, str]]]:
 
 
 def thinned(
-    places: np.ndarray, values: np.ndarray
+    places: np.ndarray, values: np.ndarray, n_lines: int = 1
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """At most a few hundred points: places, and lowest, mean and highest of the rows there."""
-    if places.size <= MOST_POINTS:
+    most = min(max(POINTS // (4 * n_lines), LEAST_POINTS), MOST_POINTS)
+    if places.size <= most:
         return places, values, values, values
-    starts = np.arange(0, places.size, -(-places.size // MOST_POINTS))
+    starts = np.arange(0, places.size, -(-places.size // most))
     counts = np.diff(np.append(starts, places.size))
     means = [np.add.reduceat(a, starts) / counts for a in (places, values)]
     lows, highs = (f.reduceat(values, starts) for f in (np.minimum, np.maximum))

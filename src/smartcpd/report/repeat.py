@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import platform
 import sys
 from collections.abc import Mapping
@@ -34,21 +35,27 @@ def versions() -> dict[str, str]:
 
 
 def python_code(settings: Mapping[str, Any], rank: int, loss: str | None) -> str:
-    """The call that fits this model, of the settings that a fit has."""
-    import inspect
-
+    """The call that fits this model: its rank, its loss, and what else is not as usual."""
     from smartcpd.fitting import fit
 
-    known = inspect.signature(fit).parameters
-    arguments = {"rank": rank, "loss": loss or "gaussian"}
-    for name, value in settings.items():
-        usual = known[name].default if name in known else None
-        if name in known and name not in ("X", "callback", "progress") and value != usual:
+    arguments: dict[str, Any] = {"rank": rank, "loss": loss or "gaussian"}
+    for name, parameter in inspect.signature(fit).parameters.items():
+        if name in ("X", "rank", "loss", "callback", "progress") or name not in settings:
+            continue
+        value = settings[name]
+        if _is_plain(value) and value != parameter.default:
             arguments[name] = value
     given = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
-    return (
-        f"from smartcpd import SmartCPD\n\nestimator = SmartCPD({given}).fit(X)\nestimator.model_"
-    )
+    return f"from smartcpd import SmartCPD\n\nestimator = SmartCPD({given}).fit(X)"
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether code can spell it out: numbers, text, and lists and dicts of them."""
+    if isinstance(value, dict):
+        return all(map(_is_plain, [*value, *value.values()]))
+    if isinstance(value, list | tuple):
+        return all(map(_is_plain, value))
+    return value is None or type(value) in (bool, int, float, str)
 
 
 def code_block(title: str, code: str) -> str:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from smartcpd.errors import InvalidDataError
 from smartcpd.labels import Kind, Mode
+from smartcpd.tables.columns import Family
+from smartcpd.tables.keys import Numbered
+from smartcpd.tables.periods import Cycle
 from smartcpd.tables.sources import Source, opened
-from smartcpd.tables.sql import SOURCE, explained, identifier
-from smartcpd.tables.wishes import find_column
+from smartcpd.tables.sql import SOURCE, explained, identifier, literal
+from smartcpd.tables.wishes import AT, column_names, find_column
 
 EXAMPLES = 3
 OTHER = "(other)"
@@ -48,29 +51,36 @@ class Cells:
 
 
 def read_cells(
-    path: str, modes: Sequence[Mode], value: str | None = None, fitted: str | None = None
+    path: str,
+    modes: Sequence[Mode],
+    value: str | None = None,
+    fitted: str | None = None,
+    bins: Mapping[str, str] | None = None,
 ) -> Cells:
-    """Read a table whose columns have the names of the modes.
+    """Read a table that names cells.
 
     Parameters
     ----------
     path : str
-        Any table that `from_table` reads.
+        Any table that `from_table` reads, with a column for each mode: of the mode's name, or for
+        modes such as ``time@hour`` of the name before the sign.
     modes : sequence of Mode
     value : str, optional
         The column of observed values.
     fitted : str, optional
         The column that the model was fitted to, which is taken if it is there.
+    bins : mapping, optional
+        From modes or columns to the bins that the fit had.
     """
-    names = [mode.name for mode in modes]
     with opened(path, None) as source:
-        source.look_for(names if value is None else [*names, value])
-        columns = [identifier(find_column(source, name).name) for name in names]
+        names = column_names([mode.name for mode in modes], value)
+        source.look_for(names)
+        wanted = [_column(source, mode, bins or {}) for mode in modes]
         if value is None and fitted in source.columns:
             value = fitted
         if value is not None:
             find_column(source, value)
-        texts, numbers = _read(source, columns, value)
+        texts, numbers = _read(source, wanted, value)
     if not texts[0]:
         raise InvalidDataError(f"There is no row in {path}.")
     found = [_positions(mode, column) for mode, column in zip(modes, texts, strict=True)]
@@ -83,12 +93,28 @@ def read_cells(
     return Cells(rows, texts, numbers, value or "", examples[:EXAMPLES])
 
 
+def _column(source: Source, mode: Mode, bins: Mapping[str, str]) -> str:
+    """The SQL of the text that names rows of a mode; what it is in a cycle is found from dates."""
+    base, at, spec = mode.name.rpartition(AT)
+    if mode.name in source.columns or not at:
+        column, spec = find_column(source, mode.name), bins.get(mode.name, "")
+    else:
+        column = find_column(source, base)
+    cycle = Cycle.parse(spec)
+    if cycle is None or column.family not in (Family.DATE, Family.MOMENT, Family.CLOCK):
+        return f"coalesce(CAST({column.sql} AS VARCHAR), '')"
+    key = cycle.wish(mode.name, column).resolve(())
+    assert isinstance(key, Numbered)
+    assert key.size is not None
+    labels = ", ".join(literal(str(label)) for label in key.labels(0, key.size - 1))
+    return f"coalesce([{labels}][1 + ({key.expression})], '')"
+
+
 def _read(
-    source: Source, columns: list[str], value: str | None
+    source: Source, wanted: list[str], value: str | None
 ) -> tuple[list[list[str]], np.ndarray | None]:
-    wanted = [f"coalesce(CAST({column} AS VARCHAR), '')" for column in columns]
     if value is not None:
-        wanted.append(f"TRY_CAST({identifier(value)} AS DOUBLE)")
+        wanted = [*wanted, f"TRY_CAST({identifier(value)} AS DOUBLE)"]
     with explained(f"Reading {source.name}"):
         source.connection.execute("SET preserve_insertion_order = true")
         table = source.sql(f"SELECT {', '.join(wanted)} FROM {SOURCE}").fetchall()
@@ -108,7 +134,25 @@ def _positions(mode: Mode, texts: list[str]) -> np.ndarray:
     if mode.labels.dtype.kind in "iuf":
         numbers = {float(label): row for row, label in enumerate(mode.labels.tolist())}
         return np.array([rows.get(t, numbers.get(_number(t), other)) for t in texts], np.intp)
+    ends = _ends_of_ranges(mode)
+    if ends is not None:
+        return np.array([rows.get(t, _range_of(_number(t), *ends)) for t in texts], np.intp)
     return np.array([rows.get(text, other) for text in texts], np.intp)
+
+
+def _ends_of_ranges(mode: Mode) -> tuple[np.ndarray, np.ndarray] | None:
+    """Where ranges such as '10 to 20' begin and end, if that is what the rows are."""
+    if mode.kind is not Kind.NUMBER:
+        return None
+    parts = [text.split(" to ") for text in mode.text()]
+    starts = np.array([_number(part[0]) for part in parts])
+    ends = np.array([_number(part[-1]) for part in parts])
+    return None if np.isnan([starts, ends]).any() else (starts, ends)
+
+
+def _range_of(x: float, starts: np.ndarray, ends: np.ndarray) -> int:
+    row = int(np.searchsorted(ends, x))
+    return row if row < len(ends) and x >= starts[0] else -1
 
 
 def _number(text: str) -> float:

@@ -1,0 +1,6 @@
+"""Models and fits as Matplotlib figures: axes in, axes out, labels from the model."""
+
+from smartcpd.plots.components import plot_component, plot_model, plot_scree
+from smartcpd.plots.convergence import plot_history
+
+__all__ = ["plot_component", "plot_history", "plot_model", "plot_scree"]

@@ -1,0 +1,60 @@
+"""The loss during a fit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from smartcpd.errors import InvalidDataError
+from smartcpd.history import History
+from smartcpd.plots.figure import DASHES, PHASES, axes_or_new, bare
+
+
+def plot_history(history: History, ax: Any = None) -> Any:
+    """Draw how far the loss was above its best during a fit, each phase in its own colour.
+
+    Parameters
+    ----------
+    history : History
+        ``history_`` of a fitted `smartcpd.SmartCPD`.
+    ax : Axes, optional
+        By default that of a new figure.
+
+    Returns
+    -------
+    Axes
+    """
+    if not len(history):
+        raise InvalidDataError("This history has no rows, so there is nothing to draw.")
+    ax = axes_or_new(ax)
+    objective, time = history.objective, history["time"]
+    excess = objective - np.nanmin(objective)
+    positive = excess[excess > 0]
+    # The best row itself would be at minus infinity.
+    excess = np.maximum(excess, positive.min() / 2 if positive.size else 1e-16)
+    phases = [record.phase for record in history]
+    start = 0
+    seen: list[str] = []
+    for k in range(1, len(phases) + 1):
+        if k < len(phases) and phases[k] == phases[start]:
+            continue
+        name = phases[start]
+        new = name not in seen
+        if new:
+            seen.append(name)
+        style = seen.index(name) % len(PHASES)
+        part = slice(max(start - 1, 0), k)
+        ax.plot(
+            time[part],
+            excess[part],
+            color=PHASES[style],
+            linestyle=DASHES[style],
+            label=name.replace("$", r"\$") if new else "_",
+        )
+        start = k
+    ax.set_yscale("log")
+    ax.set_xlabel("seconds")
+    ax.set_ylabel("loss above its best")
+    ax.legend(frameon=False)
+    return bare(ax)

@@ -1,0 +1,90 @@
+"""A column of a factor as the picture that suits its mode."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from smartcpd.labels import Kind, Mode
+from smartcpd.plots.figure import BLUE, ORANGE, bare
+from smartcpd.report.axes import spread_labels
+from smartcpd.report.text import shortened
+
+TOP = 10
+FEW = 14
+MOST_CELLS = 168
+
+
+def draw_column(ax: Any, mode: Mode, column: np.ndarray, signed: bool) -> Any:
+    """Bars of the largest for names, a strip for cycles, columns or a line for the rest."""
+    if mode.kind is Kind.CATEGORY:
+        _bars(ax, mode, column, signed)
+    elif mode.kind is Kind.CYCLE and column.size <= MOST_CELLS:
+        _strip(ax, mode, column, signed)
+    elif mode.kind is Kind.NUMBER and column.size <= FEW:
+        _columns(ax, mode, column)
+    else:
+        _line(ax, mode, column, signed)
+    return ax
+
+
+def _bars(ax: Any, mode: Mode, column: np.ndarray, signed: bool) -> None:
+    rows = np.argsort(-np.abs(column), kind="stable")[:TOP][::-1]
+    places = np.arange(rows.size)
+    ax.barh(places, column[rows], color=_colours(column[rows]), height=0.7)
+    names = [shortened(text) for text in Mode(mode.name, mode.labels[rows], mode.kind).text()]
+    # Labels are text: a dollar sign in them is not mathematics.
+    ax.set_yticks(places, names, parse_math=False)
+    ax.set_xlabel("entry" if signed else "share")
+    bare(ax)
+
+
+def _strip(ax: Any, mode: Mode, column: np.ndarray, signed: bool) -> None:
+    peak = float(np.abs(column).max()) or 1.0
+    low, colours = (-peak, "PuOr_r") if signed else (0.0, "Blues")
+    ax.imshow(column[None], aspect="auto", cmap=colours, vmin=low, vmax=peak)
+    texts = mode.text()
+    shown = spread_labels(texts, 420.0)
+    ax.set_xticks(shown, [texts[k] for k in shown], parse_math=False)
+    ax.set_yticks([])
+    ax.set_box_aspect(0.28)
+    ax.set_xlabel(mode.name, parse_math=False)
+
+
+def _columns(ax: Any, mode: Mode, column: np.ndarray) -> None:
+    texts = mode.text()
+    ax.bar(np.arange(column.size), column, color=_colours(column), width=0.8)
+    shown = spread_labels(texts, 420.0)
+    ax.set_xticks(shown, [texts[k] for k in shown], parse_math=False)
+    ax.set_xlabel(mode.name, parse_math=False)
+    bare(ax)
+
+
+def _line(ax: Any, mode: Mode, column: np.ndarray, signed: bool) -> None:
+    labels = mode.labels
+    places: np.ndarray = np.arange(column.size)
+    if labels.dtype.kind in "Miuf" and bool((labels[1:] > labels[:-1]).all()):
+        places = labels
+    values = column if signed else column * column.size
+    ax.plot(places, values, color=BLUE, linewidth=1.2)
+    if signed:
+        ax.axhline(0.0, color=ORANGE, linewidth=0.6)
+    else:
+        ax.set_ylim(bottom=0.0)
+    if places.dtype.kind == "M":
+        from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+        locator = AutoDateLocator(maxticks=7)
+        ax.xaxis.set_major_locator(locator)
+        ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+    elif labels.dtype.kind == "U":
+        shown = np.unique(np.linspace(0, column.size - 1, 4).round().astype(int))
+        ax.set_xticks(shown, labels[shown].tolist(), parse_math=False)
+    ax.set_xlabel(mode.name, parse_math=False)
+    ax.set_ylabel("entry" if signed else "× mean")
+    bare(ax)
+
+
+def _colours(values: np.ndarray) -> list[str]:
+    return [ORANGE if value < 0 else BLUE for value in values]

@@ -1,0 +1,35 @@
+"""Matplotlib, asked for only when something is drawn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from smartcpd.errors import MissingExtraError
+
+BLUE, ORANGE, GREY = "#2962b8", "#c0561a", "#5d6470"
+PHASES = (BLUE, ORANGE, "#117a5b", "#96458b", "#8a6d00", "#4d5562")
+DASHES = ("-", "--", ":", "-.", (0, (4, 2)), (0, (1, 2)))
+
+
+def pyplot() -> Any:
+    """The module ``matplotlib.pyplot``."""
+    try:
+        import matplotlib.pyplot as plt
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.split(".")[0] != "matplotlib":
+            raise
+        raise MissingExtraError("matplotlib", "plot", "Drawing a model") from None
+    return plt
+
+
+def axes_or_new(ax: Any, width: float = 6.0, height: float = 3.6) -> Any:
+    """The axes that were given, or those of a new figure."""
+    if ax is not None:
+        return ax
+    return pyplot().subplots(figsize=(width, height), layout="constrained")[1]
+
+
+def bare(ax: Any) -> Any:
+    """Without the lines that say nothing."""
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
