@@ -54,10 +54,13 @@ def check_tensor(path: str, rank: int = 10) -> dict[str, Any]:
 
 def _complaint(storage: Any, name: str) -> str | None:
     """Why a loss cannot describe the data, or nothing."""
+    loss = losses.get(EXAMPLE_PARAMETERS.get(name, name))
     try:
-        storage.check(losses.get(EXAMPLE_PARAMETERS.get(name, name)))
+        storage.check(loss)
     except SmartCPDError as error:
         return str(error)
+    if not loss.allows_zeros and storage.lowest() == 0:
+        return f"X has zeros, and loss '{loss}' goes to infinity there."
     return None
 
 

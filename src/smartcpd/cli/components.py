@@ -16,6 +16,9 @@ BLOCKS = " ▁▂▃▄▅▆▇█"
 PLAIN = " .:-=+*#%"
 WIDEST = 48
 LABEL = 32
+MOST_NAMES = 200
+TOO_LITTLE = 1e-3
+"""Share of a row that is not worth a mention after others."""
 
 
 def print_components(console: Console, shown: Readable, k: int = 5) -> None:
@@ -31,8 +34,10 @@ def print_components(console: Console, shown: Readable, k: int = 5) -> None:
 
 
 def _line(mode: Mode, column: np.ndarray, signed: bool, k: int, blocks: str) -> str:
-    # Whole numbers are as often names of places as they are amounts.
-    is_named = mode.kind is Kind.NUMBER and mode.labels.dtype.kind in "iu"
+    # Whole numbers are as often names of places as they are amounts, unless there are many.
+    is_named = (
+        mode.kind is Kind.NUMBER and mode.labels.dtype.kind in "iu" and len(mode) <= MOST_NAMES
+    )
     if mode.kind.ordered and not is_named and len(mode) > 2 and not signed:
         peak = int(np.argmax(column))
         end = "" if mode.kind is Kind.CYCLE else f", {_label(mode, 0)} to {_label(mode, -1)}"
@@ -40,7 +45,12 @@ def _line(mode: Mode, column: np.ndarray, signed: bool, k: int, blocks: str) -> 
     largest = np.argsort(-np.abs(column), kind="stable")[:k]
     if signed:
         return ", ".join(f"{_label(mode, i)} {column[i]:+.2g}" for i in largest if column[i])
-    return ", ".join(f"{_label(mode, i)} {column[i]:.0%}" for i in largest if column[i] >= 0.005)
+    worth = [i for i in largest if column[i] >= TOO_LITTLE] or list(largest[:1])
+    return ", ".join(f"{_label(mode, i)} {column[i]:{_digits(column[i])}}" for i in worth)
+
+
+def _digits(share: float) -> str:
+    return ".0%" if share >= 0.01 else ".2%"
 
 
 def _label(mode: Mode, row: int) -> str:
