@@ -42,6 +42,7 @@ def events(seed=0, n=N):
 
 
 TABLE = events()
+CONNECTION = duckdb.connect()
 
 
 def as_series(labelled):
@@ -325,7 +326,7 @@ def stored(folder: Path, kind: str):
         "lazy": lambda: pl.from_pandas(plain).lazy(),
         "arrow": lambda: arrow,
         "dataset": lambda: pyarrow.dataset.dataset(arrow),
-        "relation": lambda: duckdb.connect().from_arrow(arrow),
+        "relation": lambda: CONNECTION.from_arrow(arrow),
     }[kind]()
 
 
@@ -376,7 +377,7 @@ def test_less_memory_than_the_table_needs(tmp_path):
         "COPY (SELECT hash(i) % 200000 AS a, hash(i + 1) % 1000 AS b FROM range(1000000) t(i)) "
         f"TO '{path}'"
     )
-    labelled = from_table(path, "a,b", max_memory="60MB")
+    labelled = from_table(path, "a,b", max_memory="200MB")
     assert labelled.tensor.values.sum() == 1_000_000
 
 
@@ -417,6 +418,8 @@ def test_sixteen_bits_a_character(tmp_path):
 
 
 # What is refused.
+
+CUT = gzip.compress(b"a,b\n" + b"".join(b"%d,%d\n" % (i, i * i) for i in range(99_999)))[:100_000]
 
 
 def refused(sentence, *args, error=InvalidParameterError, **kwargs):
@@ -489,7 +492,8 @@ def test_data_that_make_no_tensor(sentence, modes, options):
 
 
 def test_two_million_labels():
-    relation = duckdb.connect().sql("SELECT i AS a, i % 2 AS b FROM range(2000000) t(i)")
+    connection = duckdb.connect()
+    relation = connection.sql("SELECT i AS a, i % 2 AS b FROM range(2000000) t(i)")
     refused("'a' would have 2,000,000 labels", relation, "a,b", error=InvalidDataError)
 
 
@@ -508,7 +512,7 @@ def test_tables_that_are_none():
         ("empty.csv", b"", "is empty"),
         ("header.csv", b"a,b\n", "no row in"),
         ("binary.csv", bytes(range(256)) * 20, "holds binary data"),
-        ("cut.csv.gz", gzip.compress(os.urandom(200_000).hex().encode())[:100_000], "GZIP|gzip"),
+        ("cut.csv.gz", CUT, "GZIP|gzip"),
         ("no.csv.gz", b"a,b\n1,2\n", "not a whole gzip file"),
         ("text.parquet", b"a,b\n1,2\n", "not a Parquet file"),
         ("cut.parquet", b"PAR1" + bytes(100), "Reading .* failed"),

@@ -47,7 +47,11 @@ def cells(
         facts = facts[len(part) :]
     words = _words(numbered)
     query = _query(rows, numbered, words, measure.informed(count, facts))
-    columns = _unpacked(_in_order(rows.sql(query).fetchnumpy()), numbered, words)
+    tail = _tail(numbered, words, measure, count)
+    if tail:
+        query = f"SELECT w0 * {1 << tail} + rows AS w0 FROM ({query})"
+    columns = _in_order(rows.sql(query).fetchnumpy(), tail)
+    columns = _unpacked(columns, numbered, words)
     kept = _tally(columns, numbered, measure, account)
     if not kept.all():
         columns = {name: column[kept] for name, column in columns.items()}
@@ -98,8 +102,24 @@ def _query(
     )
 
 
-def _in_order(columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+def _tail(
+    numbered: Sequence[Slots], words: Sequence[Sequence[int]], measure: Measure, count: int
+) -> int:
+    """Bits for the number of rows at the end of a word, where nothing else is asked and they fit.
+
+    Then one array holds all, and sorting it takes a third of the time of finding an order.
+    """
+    bits = count.bit_length()
+    fits = len(words) == 1 and sum(slot.bits for slot in numbered) + bits <= WORD
+    return bits if fits and measure.column is None else 0
+
+
+def _in_order(columns: dict[str, np.ndarray], tail: int) -> dict[str, np.ndarray]:
     """Sorted by the first word, which is quicker than sorting by indices later."""
+    if tail:
+        word = np.asarray(columns["w0"])
+        word.sort()
+        return {"rows": word & ((1 << tail) - 1), "w0": word >> tail}
     order = np.argsort(columns["w0"])
     return {name: np.asarray(columns.pop(name))[order] for name in list(columns)}
 
