@@ -194,6 +194,20 @@ def test_labels_are_no_obstacle_and_data_stays_as_it_is():
     np.testing.assert_array_equal(COUNTS, before)
 
 
+def test_means_that_nobody_can_draw_are_no_obstacle():
+    model = CPModel([np.full((3, 1), 4.0)] * 3, loss_function="poisson-log")
+    assert measure(model, COUNTS[:3, :3, :3]).deviance_attainable is None
+
+
+def test_a_large_dense_array_is_sampled(monkeypatch):
+    whole = measure(POISSON, COUNTS)
+    monkeypatch.setattr(reading, "READ_WHOLE", 1 << 9)
+    monkeypatch.setattr(reading, "SLAB_CELLS", 1 << 8)
+    sampled = measure(POISSON, COUNTS)
+    assert sampled.sampled_cells == 1 << 9
+    assert sampled.deviance_explained == pytest.approx(whole.deviance_explained, abs=0.15)
+
+
 def test_constant_data_explains_nothing():
     model = CPModel([np.ones((3, 1))] * 3, loss_function="poisson")
     quality = measure(model, np.ones((3, 3, 3)))
