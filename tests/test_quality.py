@@ -65,7 +65,7 @@ def test_no_model_value_is_better_than_the_saturated_one(name):
 def test_the_saturated_value_of_a_loss_of_ones_own_is_searched():
     square = losses.custom(lambda x, m: (x - m * m) ** 2, lambda x, m: 4.0 * m * (m * m - x))
     x = np.array([0.25, 1.0, 9.0, 400.0])
-    np.testing.assert_allclose(saturated(square, x), np.sqrt(x), rtol=1e-6)
+    np.testing.assert_allclose(np.abs(saturated(square, x)), np.sqrt(x), rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", LOSSES)
@@ -192,6 +192,20 @@ def test_labels_are_no_obstacle_and_data_stays_as_it_is():
     modes = tuple(Mode.numbered(f"m{n}", size) for n, size in enumerate(SHAPE))
     assert measure(POISSON, LabelledTensor(COUNTS, modes)) == measure(POISSON, COUNTS)
     np.testing.assert_array_equal(COUNTS, before)
+
+
+def test_means_that_nobody_can_draw_are_no_obstacle():
+    model = CPModel([np.full((3, 1), 4.0)] * 3, loss_function="poisson-log")
+    assert measure(model, COUNTS[:3, :3, :3]).deviance_attainable is None
+
+
+def test_a_large_dense_array_is_sampled(monkeypatch):
+    whole = measure(POISSON, COUNTS)
+    monkeypatch.setattr(reading, "READ_WHOLE", 1 << 9)
+    monkeypatch.setattr(reading, "SLAB_CELLS", 1 << 8)
+    sampled = measure(POISSON, COUNTS)
+    assert sampled.sampled_cells == 1 << 9
+    assert sampled.deviance_explained == pytest.approx(whole.deviance_explained, abs=0.15)
 
 
 def test_constant_data_explains_nothing():

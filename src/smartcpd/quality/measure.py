@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -70,17 +70,7 @@ def measure(model: CPModel, X: Any, absent: str = "zero") -> Quality:
         tally = Tally(reading, loss)
         for batch in reading.batches():
             tally.add(batch)
-        values, counts = tally.table()
-        saturated = _mean(saturated_losses(loss, values), counts)
-        constant = _constant_loss(loss, values, counts)
-        drawn = isinstance(storage, Dense) and reading.sampled_cells > 0
-        # On a sample of a dense array, both losses must be those of the sample.
-        own = saturated + 0.5 * tally.deviance / counts.sum() if drawn else estimate.loss
-        explained = _explained(loss, values, 2.0 * (own - saturated), 2.0 * (constant - saturated))
-        attainable = None
-        if explained is not None and has_scale(loss):
-            expected = _expected_deviance(reading, loss, storage.n_observed)
-            attainable = 1.0 - expected / (2.0 * (constant - saturated))
+        levels = _levels(tally, estimate.loss)
     degrees = max(storage.n_observed - freedom, 1)
     scale = 1.0 if has_scale(loss) else max(tally.deviance / degrees, TINY)
     noise = 1.0 if has_scale(loss) else max(tally.slices.scatter, TINY)
@@ -89,13 +79,13 @@ def measure(model: CPModel, X: Any, absent: str = "zero") -> Quality:
         loss=str(loss),
         data=data_name(loss),
         cells=storage.n_observed,
-        nonzeros=round(float(counts[values != 0].sum())),
+        nonzeros=levels.nonzeros,
         mean_loss=estimate.loss,
         mean_loss_error=estimate.error,
-        constant_loss=constant,
-        saturated_loss=saturated,
-        deviance_explained=explained,
-        deviance_attainable=attainable,
+        constant_loss=levels.constant,
+        saturated_loss=levels.saturated,
+        deviance_explained=levels.explained,
+        deviance_attainable=levels.attainable,
         dispersion=tally.chi_squared / degrees if counted else None,
         scatter=tally.slices.scatter if counted else None,
         calibration=tally.calibration.bins(noise),
@@ -147,6 +137,34 @@ class Tally:
         return kinds, counts
 
 
+class Levels(NamedTuple):
+    """What a model's loss is compared with."""
+
+    nonzeros: int
+    constant: float
+    saturated: float
+    explained: float | None
+    attainable: float | None
+
+
+def _levels(tally: Tally, own_loss: float) -> Levels:
+    reading, loss = tally.reading, tally.loss
+    values, counts = tally.table()
+    saturated = _mean(saturated_losses(loss, values), counts)
+    constant = _constant_loss(loss, values, counts)
+    if isinstance(reading.storage, Dense) and reading.sampled_cells:
+        # On a sample of a dense array, all losses must be those of the sample.
+        own_loss = saturated + 0.5 * tally.deviance / float(counts.sum())
+    most = 2.0 * (constant - saturated)
+    explained = _explained(loss, values, 2.0 * (own_loss - saturated), most)
+    attainable = None
+    if explained is not None and has_scale(loss):
+        expected = _expected_deviance(reading, loss)
+        attainable = None if expected is None else 1.0 - expected / most
+    nonzeros = round(float(counts[values != 0].sum()))
+    return Levels(nonzeros, constant, saturated, explained, attainable)
+
+
 def _constant_loss(loss: Loss, values: np.ndarray, counts: np.ndarray) -> float:
     """The mean loss of the best constant model."""
     chosen = slice(None, None, max(1, values.size // CONSTANT_FROM))
@@ -165,12 +183,15 @@ def _explained(
     return 1.0 - deviance / constant_deviance if constant_deviance > TINY else None
 
 
-def _expected_deviance(reading: Reading, loss: Loss, n_observed: int) -> float:
-    """The mean deviance of this model on data drawn from it."""
+def _expected_deviance(reading: Reading, loss: Loss) -> float | None:
+    """The mean deviance of this model on data drawn from it; None where means are astronomic."""
     m, weights = reading.sample(SIMULATED)
-    x = np.asarray(loss.simulate(m, reading.rng), dtype=np.float64)
+    try:
+        x = np.asarray(loss.simulate(m, reading.rng), dtype=np.float64)
+    except ValueError:
+        return None
     deviance = 2.0 * (cell_losses(loss, x, m) - saturated_losses(loss, x))
-    return float(weights @ deviance) / n_observed
+    return float(weights @ deviance) / reading.storage.n_observed
 
 
 def _mean_of(loss: Loss, m: np.ndarray) -> np.ndarray:

@@ -190,8 +190,9 @@ def _fit_section(
         words = [fit.explained_words(quality), fit.dispersion_words(quality)]
         if quality.sampled:
             words.append(
-                "The cells are too many to visit each: figures about zeros come from "
-                f"{quality.sampled_cells:,} cells drawn at random, the same ones each time."
+                "The cells are too many to visit each. Of sparse data every nonzero was read; what "
+                f"is said of the others rests on {quality.sampled_cells:,} cells drawn at random, "
+                "the same ones each time."
             )
         text = "".join(f"<p>{escape(w)}</p>" for w in words if w)
         text += repeat.settings_table(fit.figures(quality))
