@@ -21,6 +21,8 @@ from smartcpd.tables.sql import one_row
 
 WORD = 62
 """Bits that are filled of a signed integer of 64."""
+SHORT_WORD = 31
+"""Bits that a signed integer of 32 has."""
 
 
 @dataclass(frozen=True)
@@ -43,13 +45,13 @@ def cells(
     count, facts = found[0], list(found[1:])
     numbered = []
     for i, (key, part) in enumerate(zip(keys, wanted, strict=True)):
-        numbered.append(slots(i, key, facts[: len(part)], rows, max_labels))
+        numbered.append(slots(i, key, facts[: len(part)], rows, count, max_labels))
         facts = facts[len(part) :]
     words = _words(numbered)
     query = _query(rows, numbered, words, measure.informed(count, facts))
     tail = _tail(numbered, words, measure, count)
     if tail:
-        query = f"SELECT w0 * {1 << tail} + rows AS w0 FROM ({query})"
+        query = f"SELECT CAST(w0 AS BIGINT) * {1 << tail} + rows AS w0 FROM ({query})"
     columns = _in_order(rows.sql(query).fetchnumpy(), tail)
     columns = _unpacked(columns, numbered, words)
     kept = _tally(columns, numbered, measure, account)
@@ -80,10 +82,13 @@ def _query(
 ) -> str:
     """One pass over the table."""
     inner, codes = [], []
+    # Half as many bytes take less time to group by.
+    whole = "INTEGER" if sum(slot.bits for slot in numbered) < SHORT_WORD else "BIGINT"
     for i, slot in enumerate(numbered):
         inner.append(f"{slot.key.expression if slot.join else slot.code} AS x{i}")
         code = slot.code if slot.join else f"x{i}"
-        codes.append(f"CAST(coalesce({code}, {slot.missing}) AS BIGINT)")
+        known = code if slot.complete else f"coalesce({code}, {slot.missing})"
+        codes.append(f"CAST({known} AS {whole})")
     value = measure.value()
     if value is not None:
         inner.append(f"{value} AS v")

@@ -6,7 +6,7 @@ Grouping by one number of 64 bits takes about half the time of grouping by dates
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -42,6 +42,8 @@ class Slots:
     """Whether the last number is a row for all other labels."""
     dropped: int | None = None
     """A number that is left out on purpose."""
+    complete: bool = False
+    """Whether it is known that every row can be used."""
 
     @property
     def missing(self) -> int:
@@ -57,18 +59,24 @@ def ranges_wanted(key: Key) -> list[str]:
     """SQL of what must be known about a key before it gets its numbers."""
     open_ended = isinstance(key, Numbered) and key.size is None
     if open_ended or (not isinstance(key, Numbered | Leading) and _is_whole(key)):
-        return [f"min({key.expression})", f"max({key.expression})"]
+        return [f"{what}({key.expression})" for what in ("min", "max", "count")]
     return []
 
 
-def slots(i: int, key: Key, ranges: Sequence[Any], rows: Rows, max_labels: int) -> Slots:
-    """The numbers of key ``i``."""
+def slots(
+    i: int, key: Key, ranges: Sequence[Any], rows: Rows, count: int, max_labels: int
+) -> Slots:
+    """The numbers of key ``i`` in so many rows."""
+    complete = bool(ranges) and ranges[2] == count
     if isinstance(key, Numbered):
-        return _fixed(key) if key.size is not None else _stretch(key, ranges, max_labels)
+        if key.size is not None:
+            return _fixed(key)
+        return replace(_stretch(key, ranges[:2], max_labels), complete=complete)
     if isinstance(key, Leading):
         return _leaders(i, key, rows)
     if ranges and ranges[0] is not None and int(ranges[1]) - int(ranges[0]) < NARROW:
-        return _whole(key, int(ranges[0]), int(ranges[1]), max_labels)
+        found = _whole(key, int(ranges[0]), int(ranges[1]), max_labels)
+        return replace(found, complete=complete)
     return _dictionary(i, key, rows, max_labels)
 
 
@@ -117,10 +125,10 @@ def _dictionary(i: int, key: Key, rows: Rows, max_labels: int) -> Slots:
     table = f"{OURS}_labels_{i}"
     rows.sql(
         f"CREATE TEMP TABLE {table} AS SELECT label, CAST(row_number() OVER (ORDER BY label) AS "
-        f"INTEGER) - 1 AS id FROM (SELECT DISTINCT {key.expression} AS label FROM {rows.table}) "
-        "WHERE label IS NOT NULL"
+        f"INTEGER) - 1 AS id FROM (SELECT DISTINCT {key.expression} AS label FROM {rows.table})"
     )
-    (count,) = one_row(rows.sql(f"SELECT count(*) FROM {table}"))
+    # NULL, if there is one, is the last in order.
+    count, lines = one_row(rows.sql(f"SELECT count(label), count(*) FROM {table}"))
     _check_count(key, count, max_labels)
     labels = _labels(rows, table)
     if 0 < count <= SHORT:
@@ -129,15 +137,17 @@ def _dictionary(i: int, key: Key, rows: Rows, max_labels: int) -> Slots:
             labels = labels[np.argsort(order)]
             ids = f"list_extract([{', '.join(map(str, order))}], id + 1)"
             rows.sql(
-                f"CREATE TEMP TABLE {table}_in_order AS SELECT label, {ids} AS id FROM {table}"
+                f"CREATE TEMP TABLE {table}_in_order AS SELECT label, {ids} AS id FROM {table} "
+                "WHERE label IS NOT NULL"
             )
             table += "_in_order"
 
     def finish(occurs: np.ndarray) -> tuple[Mode, np.ndarray | None]:
         return _arranged(key, labels[occurs], occurs)
 
-    join = f" LEFT JOIN {table} AS t{i} ON x{i} = t{i}.label"
-    return Slots(key, f"t{i}.id", max(count, 1), finish, join)
+    complete = count == lines
+    join = f" {'' if complete else 'LEFT '}JOIN {table} AS t{i} ON x{i} = t{i}.label"
+    return Slots(key, f"t{i}.id", max(count, 1), finish, join, complete=complete)
 
 
 def _leaders(i: int, key: Leading, rows: Rows) -> Slots:
@@ -190,7 +200,8 @@ def _is_whole(key: Key) -> bool:
 
 
 def _labels(rows: Rows, table: str) -> np.ndarray:
-    return rows.sql(f"SELECT label FROM {table} ORDER BY id").fetchnumpy()["label"]
+    query = f"SELECT label FROM {table} WHERE label IS NOT NULL ORDER BY id"
+    return rows.sql(query).fetchnumpy()["label"]
 
 
 def _check_count(key: Key, count: int, max_labels: int) -> None:
