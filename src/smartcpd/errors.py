@@ -36,3 +36,7 @@ class MissingExtraError(SmartCPDError, ImportError):
 
 class ModelNotFoundError(SmartCPDError, FileNotFoundError):
     """One of the two files of a saved model is not there."""
+
+
+class DataNotFoundError(SmartCPDError, FileNotFoundError):
+    """A table that is not part of the package is neither on this machine nor could be fetched."""
