@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import platform
 import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.metadata import version
 
-import numba
+from smartcpd.paper.machine import machine
+
+__all__ = ["Timing", "interleaved", "machine", "ratio_spread", "verdict"]
 
 
 @dataclass(frozen=True)
@@ -45,21 +44,6 @@ def ratio_spread(slow: Timing, fast: Timing) -> str:
     """The ratio of medians, with the range of the ratios of paired runs."""
     pairs = [a / b for a, b in zip(slow.seconds, fast.seconds, strict=True)]
     return f"{slow.median / fast.median:.1f}x ({min(pairs):.1f}-{max(pairs):.1f})"
-
-
-def machine() -> str:
-    """One line about what the figures were measured on."""
-    model = platform.processor() or platform.machine()
-    try:
-        with open("/proc/cpuinfo") as lines:
-            model = next(line.split(":")[1].strip() for line in lines if "model name" in line)
-    except (OSError, StopIteration):
-        pass
-    packages = ", ".join(f"{p} {version(p)}" for p in ("numpy", "numba", "scipy"))
-    return (
-        f"{model}, {os.cpu_count()} cores ({numba.config.NUMBA_NUM_THREADS} used by Numba), "
-        f"Python {platform.python_version()}, {packages}"
-    )
 
 
 def verdict(label: str, value: float, bound: float, at_most: bool = False) -> str:

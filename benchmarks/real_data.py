@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
-import math
 import os
 from pathlib import Path
 from typing import NamedTuple
@@ -12,24 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from smartcpd import datasets
-
-SECONDS_A_DAY = 86_400
-
-
-class NoDataError(Exception):
-    """The real data is not on this machine."""
-
-
-class SparseData(NamedTuple):
-    """The nonzeros of a tensor, each cell once."""
-
-    indices: np.ndarray
-    values: np.ndarray
-    shape: tuple[int, ...]
-
-    @property
-    def n_cells(self) -> int:
-        return math.prod(self.shape)
+from smartcpd.errors import DataNotFoundError as NoDataError
+from smartcpd.paper.peers import SparseData, sparse_data
 
 
 class Planted(NamedTuple):
@@ -56,13 +37,6 @@ def counted(indices: np.ndarray, shape: tuple[int, ...]) -> SparseData:
     return SparseData(where, counts.astype(np.float64), shape)
 
 
-def labelled(columns: list[np.ndarray]) -> SparseData:
-    """Counts of label combinations; every mode holds the labels that occur, sorted."""
-    modes = [np.unique(column, return_inverse=True) for column in columns]
-    indices = np.stack([codes for _, codes in modes], axis=1)
-    return counted(indices, tuple(len(labels) for labels, _ in modes))
-
-
 def present(data: SparseData) -> SparseData:
     """Whether a cell was ever counted."""
     return data._replace(values=np.ones_like(data.values))
@@ -70,28 +44,12 @@ def present(data: SparseData) -> SparseData:
 
 def chicago_2022() -> SparseData:
     """Crime reports: date x hour x community area x type, 334x24x77x31, 202,313 nonzeros."""
-    with gzip.open(data_folder() / "chicago_crime_2022.csv.gz", "rt", newline="") as lines:
-        dates, hours, areas, types = zip(*list(csv.reader(lines))[1:], strict=True)
-    return labelled(
-        [np.array(dates), np.array(hours, dtype=int), np.array(areas, dtype=int), np.array(types)]
-    )
+    return sparse_data(datasets.chicago_crime("2022", fetch=False).tensor)
 
 
 def uci_chat(n_people: int = 400) -> SparseData:
-    """Who wrote to whom on which day, yes or no, 400x400x188, 18,385 nonzeros.
-
-    Messages among the most prolific senders (the lower id wins a tie); days of 24 hours are counted
-    from the first of these messages.
-    """
-    with gzip.open(data_folder() / "collegemsg.txt.gz", "rt") as lines:
-        messages = np.loadtxt(lines, dtype=np.int64, skiprows=1)
-    ids, sent = np.unique(messages[:, 0], return_counts=True)
-    people = np.sort(ids[np.argsort(-sent, kind="stable")[:n_people]])
-    among = messages[np.isin(messages[:, :2], people).all(axis=1)]
-    pairs = np.searchsorted(people, among[:, :2])
-    days = (among[:, 2] - among[:, 2].min()) // SECONDS_A_DAY
-    shape = (n_people, n_people, int(days.max()) + 1)
-    return present(counted(np.column_stack([pairs, days]), shape))
+    """Who wrote to whom on which day, yes or no, 400x400x188, 18,385 nonzeros."""
+    return sparse_data(datasets.uci_chat(n_people, fetch=False).tensor)
 
 
 def umls() -> SparseData:
@@ -110,5 +68,4 @@ def umls() -> SparseData:
 def synthetic_chicago(seed: int) -> Planted:
     """Planted counts of the paper's Chicago size, 6186x24x77x32, about 5.3 M nonzeros, rank 10."""
     X, factors = datasets.events((6186, 24, 77, 32), 10, 6_100_000, random_state=seed)
-    indices = np.stack(X.indices, axis=1).astype(np.int64)
-    return Planted(SparseData(indices, X.values.astype(np.float64), X.shape), factors)
+    return Planted(sparse_data(X), factors)

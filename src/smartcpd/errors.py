@@ -39,7 +39,7 @@ class ModelNotFoundError(SmartCPDError, FileNotFoundError):
 
 
 class DataNotFoundError(SmartCPDError, FileNotFoundError):
-    """A file of data is not there."""
+    """A file of data is not there, and could not be fetched."""
 
 
 class CheckpointError(SmartCPDError):

@@ -14,7 +14,7 @@ from smartcpd.errors import InvalidDataError
 from smartcpd.fitting import CHECKPOINT_EVERY, MAX_EPOCHS, TOL, fit
 from smartcpd.history import History, Status
 from smartcpd.model import CPModel
-from smartcpd.solvers import Report
+from smartcpd.solvers import Report, Solver
 
 
 class SmartCPD(BaseEstimator):
@@ -40,7 +40,7 @@ class SmartCPD(BaseEstimator):
     step : str or Step
         "constant(eta)", "diminishing(eta, decay)", "adagrad", "jensen", "mixed"; "auto" picks it
         from the loss.
-    solver : str
+    solver : str or Solver
         "core" fits dense data from scratch: a compressed tensor, a quasi-Newton finish, a second
         look; "large" does so for tensors of which full passes are costly; "online" fits sparse
         counts or events from scratch. "smd" is stochastic mirror descent, the paper's method. The
@@ -49,7 +49,8 @@ class SmartCPD(BaseEstimator):
         data also gamma and beta(b)), "md" block mirror descent (any loss and constraint), "als"
         alternating least squares (gaussian), "lbfgs" L-BFGS-B, "ggn"
         generalised Gauss-Newton; or by sampled cells: "gcp-adam"
-        (Kolda and Hong). "auto" chooses, as the guide explains.
+        (Kolda and Hong). "auto" chooses, as the guide explains. A `Solver` that has settings of its
+        own, such as ``GCPAdam(rate=1e-2).solver()``, is taken as it is.
     sampler : str or Sampler
         What a stochastic iteration reads: "uniform" fibers, the paper's; for sparse data also
         "nonzeros" (or "nonzeros(batch)") one by one, and all nonzeros of "nonempty" fibers, both
@@ -152,7 +153,7 @@ class SmartCPD(BaseEstimator):
         mirror: Any = "auto",
         constraint: Any = "auto",
         step: Any = "auto",
-        solver: str = "auto",
+        solver: str | Solver = "auto",
         sampler: Any = "auto",
         absent: str = "zero",
         n_fibers: int | None = None,

@@ -61,7 +61,7 @@ def fit(
     mirror: Any = "auto",
     constraint: Any = "auto",
     step: Any = "auto",
-    solver: str = "auto",
+    solver: str | solvers.Solver = "auto",
     sampler: Any = "auto",
     absent: str = "zero",
     n_fibers: int | None = None,

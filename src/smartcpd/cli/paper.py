@@ -1,7 +1,81 @@
-"""``smartcpd paper``."""
+"""``smartcpd paper``: the experiments of the paper."""
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-def paper() -> None:
-    """Run the experiments of the paper."""
+import typer
+
+from smartcpd.cli import app as program
+
+if TYPE_CHECKING:
+    from smartcpd.paper.experiment import Experiment
+
+CLAIMS = "claims"
+
+
+def paper(
+    experiment: Annotated[
+        str | None,
+        typer.Argument(
+            help="One of count, binary, continuous, simplex, steps, contours, chicago, "
+            "pollinators, uci; or claims, which sums up what has been run.",
+            show_default="list them",
+        ),
+    ] = None,
+    trials: Annotated[
+        int | None, typer.Option(min=1, help="Trials; 20 as in the paper, 2 or 3 with --quick.")
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Small and short, to see that it works; kept apart.")
+    ] = False,
+    peers: Annotated[
+        bool, typer.Option("--peers", help="Add pyttb, GenTen and TensorLy, where installed.")
+    ] = False,
+    simulate: Annotated[
+        bool,
+        typer.Option("--simulate", help="Use a simulated stand-in for real data that is missing."),
+    ] = False,
+    limit: Annotated[
+        float | None, typer.Option(min=0.1, help="Seconds for each solver in a trial.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Other data and other starts.")] = 0,
+    out: Annotated[
+        Path, typer.Option(help="Folder for the results, one folder an experiment.")
+    ] = Path("paper"),
+) -> None:
+    """Run an experiment of the paper: figures, tables and raw runs.
+
+    Trials that are there already are kept: an interrupted experiment goes on where it was, and a
+    larger --trials adds to it.
+    """
+    from smartcpd.paper.experiments import EXPERIMENTS, get
+
+    if experiment is None:
+        _list(EXPERIMENTS)
+        return
+    if experiment == CLAIMS:
+        from smartcpd.paper import claims
+
+        program.stdout.print(str(claims.write(out)), markup=False, soft_wrap=True)
+        return
+    from smartcpd.paper.experiment import Options
+    from smartcpd.paper.runner import run
+
+    options = Options(quick, peers, simulate, seed, trials, limit)
+    outcome = run(get(experiment), options, out)
+    if outcome.old_runs:
+        program.stderr.print(f"{outcome.old_runs} runs were there already, {outcome.new_runs} new.")
+    for warning in outcome.warnings:
+        program.stderr.print(f"[bold yellow]note:[/] {warning}", soft_wrap=True)
+    for path in outcome.files:
+        program.stdout.print(str(path), markup=False, soft_wrap=True)
+
+
+def _list(experiments: dict[str, Experiment]) -> None:
+    width = max(map(len, [*experiments, CLAIMS]))
+    for name, found in experiments.items():
+        program.stdout.print(f"{name:{width}}  {found.title}", markup=False, soft_wrap=True)
+    text = "each claim of the paper next to what the experiments run so far say"
+    program.stdout.print(f"{CLAIMS:{width}}  {text}", markup=False, soft_wrap=True)

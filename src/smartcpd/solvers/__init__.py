@@ -38,7 +38,10 @@ def names() -> list[str]:
     return list(SOLVERS)
 
 
-def get(name: str) -> Solver:
+def get(name: str | Solver) -> Solver:
+    """The solver of a name; one with settings of its own is taken as it is."""
+    if isinstance(name, Solver):
+        return name
     if name not in SOLVERS:
         raise InvalidParameterError(f"Unknown solver {name!r}. Names: {', '.join(SOLVERS)}.")
     return SOLVERS[name]

@@ -1,0 +1,109 @@
+"""Visits of insects to flowers: pollinator x plant x day."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.request import urlopen
+
+import numpy as np
+
+from smartcpd.datasets.files import DataFile
+from smartcpd.datasets.real import RealData, coded, counted
+from smartcpd.errors import InvalidDataError
+from smartcpd.labels import Mode
+
+YEARS = range(2011, 2016)
+OUTSIDE = ("BD", "BH", "BS", "CNE", "CNM", "CNT")
+"""Meadows of the table that are not among the twelve of the paper."""
+COLUMNS = ("MEADOW", "PLTSP_NAME", "VISSP_NAME")
+PACKAGE = "https://pasta.lternet.edu/package/data/eml/knb-lter-and/5216/8"
+
+
+def _first_table(package: str) -> str:
+    """The address of the first table of a data package, whose name only its server knows."""
+    with urlopen(package, timeout=30) as answer:
+        return f"{package}/{answer.read().decode().split()[0]}"
+
+
+SA026 = DataFile(
+    "The table SA02601 of plant-pollinator interactions at the H. J. Andrews Experimental Forest",
+    ("SA02601.csv", "SA02601_v6.csv", "SA02601_v2.csv"),
+    PACKAGE,
+    "https://portal.edirepository.org/nis/mapbrowse?packageid=knb-lter-and.5216.8",
+    sha256=None,  # the file was not at hand to compute it
+    address=_first_table,
+)
+
+
+def pollinators(*, fetch: bool = True) -> RealData:
+    """How often an insect visited a plant on a day, in meadows of the Oregon Cascades.
+
+    Years 2011 to 2015. Every row of the table is a visit. Rows without the name of the plant or of
+    the visitor are left out, and so are the six meadows that are not among the paper's twelve.
+
+    Parameters
+    ----------
+    fetch : bool
+        Whether the network may be used.
+
+    Returns
+    -------
+    RealData
+        A `LabelledTensor`. The paper's is 562x124x123 with 8,370 nonzeros; the table has been
+        revised since, so that a later edition gives somewhat different figures.
+
+    Notes
+    -----
+    Source: Andrews Forest LTER, database SA026, Environmental Data Initiative package
+    knb-lter-and.5216, https://doi.org/10.6073/pasta/eec55cbc3dbfc56428629773737ab3e5.
+    Licence: see the package's page; the LTER network asks users to cite the data and to tell its
+    authors.
+    Citation: E. Seo, J. A. Jones, R. A. Hutchinson and V. W. Pfeiffer, *Plant pollinator data at HJ
+    Andrews Experimental Forest, 2011 to 2021*, version 8, Environmental Data Initiative, 2022.
+    Without a network: download the first table of the package, put it as ``SA02601.csv`` into a
+    folder and set the environment variable ``SMARTCPD_DATA`` to it.
+    """
+    visits = list(_visits(SA026.path(fetch)))
+    if not visits:
+        raise InvalidDataError(
+            f"The table has no visits of {YEARS[0]} to {YEARS[-1]}; get it from {SA026.page}."
+        )
+    insects, plants, dates = (np.array(column) for column in zip(*visits, strict=True))
+    modes, rows = [], []
+    for name, column in (("pollinator", insects), ("plant", plants), ("day", dates)):
+        labels, codes = coded(column.astype("datetime64[D]") if name == "day" else column)
+        modes.append(Mode(name, labels))
+        rows.append(codes)
+    return counted(rows, modes, "plant-pollinator network, 2011 to 2015 (Andrews Forest SA026)")
+
+
+def _visits(path: Path) -> Iterator[tuple[str, str, str]]:
+    """Pollinator, plant and date of the rows that count."""
+    with open(path, newline="", encoding="utf-8-sig", errors="replace") as lines:
+        reader = csv.DictReader(lines)
+        names = {name.strip().upper(): name for name in reader.fieldnames or ()}
+        date = next((name for key, name in names.items() if "DATE" in key), None)
+        missing = [name for name in COLUMNS if name not in names]
+        if missing or date is None:
+            lacking = ", ".join(missing or ["DATE"])
+            raise InvalidDataError(
+                f"{path} has no column {lacking}, so it is not the table SA02601. "
+                f"Get that from {SA026.page}."
+            )
+        meadow, plant, insect = (names[column] for column in COLUMNS)
+        for row in reader:
+            day = _day(row[date])
+            named = row[plant].strip() and row[insect].strip()
+            if named and day and int(day[:4]) in YEARS and row[meadow].strip() not in OUTSIDE:
+                yield row[insect].strip(), row[plant].strip(), day
+
+
+def _day(text: str) -> str:
+    """The date of "2011-07-02", "2011-07-02 10:15:00" or "7/2/2011 10:15"."""
+    date = text.strip().replace("T", " ").split(" ")[0]
+    if "/" not in date:
+        return date
+    month, day, year = date.split("/")
+    return f"{int(year):04d}-{int(month):02d}-{int(day):02d}"

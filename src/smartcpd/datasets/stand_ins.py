@@ -1,0 +1,38 @@
+"""Simulated data of the size and density of real data that is not at hand.
+
+They let an experiment run, and say nothing about the real data: each is marked as simulated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from smartcpd.datasets.events import events
+from smartcpd.datasets.planted import Seed
+from smartcpd.datasets.real import RealData
+from smartcpd.labels import Mode
+from smartcpd.storage import SparseTensor
+
+RANK = 10
+
+
+def stand_in(
+    what: str,
+    names: Sequence[str],
+    shape: Sequence[int],
+    nnz: int,
+    *,
+    binary: bool = False,
+    random_state: Seed = None,
+) -> RealData:
+    """Planted events (rank 10) in place of ``what``, with about ``nnz`` nonzeros."""
+    tensor = events(shape, RANK, nnz, random_state=random_state).data
+    # Some events share a cell: draw as many more.
+    tensor = events(shape, RANK, round(nnz * nnz / tensor.nnz), random_state=random_state).data
+    if binary:
+        tensor = SparseTensor(tensor.indices, np.ones(tensor.nnz, np.uint8), tensor.shape)
+    modes = [Mode.numbered(name, size) for name, size in zip(names, shape, strict=True)]
+    source = f"SIMULATED stand-in for {what} (same size and density), not the real data"
+    return RealData(tensor, tuple(modes), source, simulated=True)

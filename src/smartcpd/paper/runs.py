@@ -1,0 +1,186 @@
+"""The raw runs of an experiment: a CSV file that grows by a run at a time."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from smartcpd.errors import IncompatibleError, InvalidDataError
+
+RAW, SETTINGS = "runs.csv", "settings.json"
+
+
+class Row(NamedTuple):
+    """What a solver had after some seconds of a trial."""
+
+    panel: str
+    trial: int
+    solver: str
+    time: float
+    entries: float
+    epoch: int
+    loss: float
+    mse: float
+    final: int
+    """1 in the last row of a run, which is its result."""
+
+
+class Run(NamedTuple):
+    """The rows of one solver in one trial as columns."""
+
+    panel: str
+    trial: int
+    solver: str
+    time: np.ndarray
+    entries: np.ndarray
+    epoch: np.ndarray
+    loss: np.ndarray
+    mse: np.ndarray
+
+    def seconds_to(self, measure: str, target: float) -> float:
+        """When the measure first was at most the target; infinity if never."""
+        reached = np.flatnonzero(getattr(self, measure) <= target)
+        return float(self.time[reached[0]]) if reached.size else float("inf")
+
+    def final(self, measure: str) -> float:
+        return float(getattr(self, measure)[-1])
+
+
+class Runs:
+    """All complete runs of an experiment, on disk and at hand.
+
+    Parameters
+    ----------
+    folder : Path
+        Made when the first run is added.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.runs: dict[tuple[str, int, str], Run] = {}
+        path = folder / RAW
+        if path.is_file():
+            self._read(path)
+
+    def __len__(self) -> int:
+        return len(self.runs)
+
+    def has(self, panel: str, trial: int, solver: str) -> bool:
+        return (panel, trial, solver) in self.runs
+
+    def of(self, panel: str, solver: str) -> list[Run]:
+        """The runs of a solver, in order of the trials."""
+        keys = sorted(k for k in self.runs if k[0] == panel and k[2] == solver)
+        return [self.runs[k] for k in keys]
+
+    def solvers(self, panel: str) -> list[str]:
+        """In the order in which they first ran."""
+        return list(dict.fromkeys(k[2] for k in self.runs if k[0] == panel))
+
+    @property
+    def panels(self) -> list[str]:
+        return list(dict.fromkeys(k[0] for k in self.runs))
+
+    def finals(self, panel: str, solver: str, measure: str) -> np.ndarray:
+        return np.array([run.final(measure) for run in self.of(panel, solver)])
+
+    def seconds_to(self, panel: str, solver: str, measure: str, target: float) -> np.ndarray:
+        return np.array([run.seconds_to(measure, target) for run in self.of(panel, solver)])
+
+    def mapped(self, change: Callable[[Run], Run]) -> Runs:
+        """The same runs with something changed, for a figure."""
+        other = Runs(self.folder)
+        other.runs = {key: change(run) for key, run in self.runs.items()}
+        return other
+
+    def add(self, rows: Iterable[Row]) -> None:
+        """Append a run to the file at once, so that an interrupt loses no other."""
+        block = list(rows)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path = self.folder / RAW
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        if not path.exists():
+            writer.writerow(Row._fields)
+        writer.writerows(block)
+        with path.open("a", newline="") as file:
+            file.write(text.getvalue())
+        self._keep(block)
+
+    def _read(self, path: Path) -> None:
+        waiting: dict[tuple[str, int, str], list[Row]] = {}
+        try:
+            with path.open(newline="") as file:
+                for found in csv.DictReader(file):
+                    # The last line of an interrupted program may be cut short.
+                    if None in found.values() or found["final"] not in ("0", "1"):
+                        continue
+                    row = Row(
+                        found["panel"],
+                        int(found["trial"]),
+                        found["solver"],
+                        float(found["time"]),
+                        float(found["entries"]),
+                        int(found["epoch"]),
+                        float(found["loss"]),
+                        float(found["mse"]),
+                        int(found["final"]),
+                    )
+                    waiting.setdefault(row[:3], []).append(row)
+                    if row.final:
+                        self._keep(waiting.pop(row[:3]))
+        except (KeyError, ValueError) as error:
+            raise InvalidDataError(
+                f"{path} is not a file of runs ({error}); remove it, or choose another --out."
+            ) from None
+
+    def _keep(self, rows: list[Row]) -> None:
+        columns = [np.array(column) for column in zip(*(row[3:8] for row in rows), strict=True)]
+        self.runs[rows[0][:3]] = Run(*rows[0][:3], *columns)
+
+    def agree_on(self, settings: dict[str, Any]) -> None:
+        """Refuse to mix runs that were made differently; keep the settings next to the runs.
+
+        Parts that only one side has (a panel, a solver that was added) do not clash.
+        """
+        path = self.folder / SETTINGS
+        kept: dict[str, Any] = {}
+        if path.is_file():
+            kept = json.loads(path.read_text())
+            clash = _clash(kept, settings)
+            if clash is not None:
+                where, old, new = clash
+                raise IncompatibleError(
+                    f"{self.folder} holds runs with {where} = {old!r}, and this call has {new!r}. "
+                    "Choose another folder with --out, or remove that one."
+                )
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(_joined(kept, settings), indent=2) + "\n")
+
+    def settings(self) -> dict[str, Any]:
+        path = self.folder / SETTINGS
+        return json.loads(path.read_text()) if path.is_file() else {}
+
+
+def _clash(old: Any, new: Any, where: str = "") -> tuple[str, Any, Any] | None:
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in old.keys() & new.keys():
+            found = _clash(old[key], new[key], f"{where}, {key}" if where else str(key))
+            if found is not None:
+                return found
+        return None
+    return None if old == new else (where, old, new)
+
+
+def _joined(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    joined = dict(old)
+    for key, value in new.items():
+        both = isinstance(value, dict) and isinstance(old.get(key), dict)
+        joined[key] = _joined(old[key], value) if both else value
+    return joined

@@ -1,0 +1,67 @@
+"""Tables, as Markdown and as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Table:
+    """A titled table of text; ``note`` stands below it."""
+
+    name: str
+    title: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    note: str = ""
+
+    def markdown(self) -> str:
+        lines = [f"### {self.title}", "", _line(self.header), _line("---" for _ in self.header)]
+        lines += [_line(row) for row in self.rows]
+        if self.note:
+            lines += ["", self.note]
+        return "\n".join(lines) + "\n"
+
+    def csv(self) -> str:
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows([self.header, *self.rows])
+        return text.getvalue()
+
+
+def _line(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def number(value: float, digits: int = 2) -> str:
+    """A number as a table shows it; a dash where there is none."""
+    if np.isnan(value):
+        return "-"
+    if np.isinf(value):
+        return "never"
+    if value == 0 or 1e-2 <= abs(value) < 1e4:
+        return f"{value:.{digits}g}"
+    mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
+    return f"{mantissa}e{int(exponent)}"
+
+
+def summaries(values: np.ndarray) -> tuple[float, float]:
+    """Mean and median; NaN where there is nothing."""
+    if not values.size:
+        return float("nan"), float("nan")
+    return float(np.mean(values)), float(np.median(values))
+
+
+def seconds(values: np.ndarray) -> str:
+    """The median of times of which some may be infinite, and how many are not."""
+    if not values.size:
+        return "-"
+    reached = int(np.isfinite(values).sum())
+    if reached == values.size:
+        return f"{number(float(np.median(values)))} s"
+    middle = float(np.median(values))
+    return f"{number(middle)}{' s' if np.isfinite(middle) else ''} ({reached} of {values.size})"
