@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from smartcpd.cli import app as program
+from smartcpd.cli.console import say, stdout
 
 if TYPE_CHECKING:
     from smartcpd.paper.experiment import Experiment
@@ -58,7 +58,7 @@ def paper(
     if experiment == CLAIMS:
         from smartcpd.paper import claims
 
-        program.stdout.print(str(claims.write(out)), markup=False, soft_wrap=True)
+        _print(str(claims.write(out)))
         return
     from smartcpd.paper.experiment import Options
     from smartcpd.paper.runner import run
@@ -66,16 +66,19 @@ def paper(
     options = Options(quick, peers, simulate, seed, trials, limit)
     outcome = run(get(experiment), options, out)
     if outcome.old_runs:
-        program.stderr.print(f"{outcome.old_runs} runs were there already, {outcome.new_runs} new.")
+        say(f"{outcome.old_runs} runs were there already, {outcome.new_runs} new.")
     for warning in outcome.warnings:
-        program.stderr.print(f"[bold yellow]note:[/] {warning}", soft_wrap=True)
+        say(f"note: {warning}")
     for path in outcome.files:
-        program.stdout.print(str(path), markup=False, soft_wrap=True)
+        _print(str(path))
 
 
 def _list(experiments: dict[str, Experiment]) -> None:
     width = max(map(len, [*experiments, CLAIMS]))
     for name, found in experiments.items():
-        program.stdout.print(f"{name:{width}}  {found.title}", markup=False, soft_wrap=True)
-    text = "each claim of the paper next to what the experiments run so far say"
-    program.stdout.print(f"{CLAIMS:{width}}  {text}", markup=False, soft_wrap=True)
+        _print(f"{name:{width}}  {found.title}")
+    _print(f"{CLAIMS:{width}}  each claim of the paper next to what the experiments run so far say")
+
+
+def _print(line: str) -> None:
+    stdout().print(line, markup=False)

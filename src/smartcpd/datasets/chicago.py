@@ -82,7 +82,7 @@ def _of_frostt(path: Path) -> RealData:
         Mode("community area", np.arange(1, shape[2] + 1), Kind.CATEGORY),
         Mode("type", np.arange(1, shape[3] + 1), Kind.CATEGORY),
     )
-    return RealData(tensor, modes, "Chicago crime, 2001 to 2017 (FROSTT), the paper's data")
+    return RealData(tensor, modes, source="Chicago crime, 2001 to 2017 (FROSTT), the paper's data")
 
 
 def _of_2022(path: Path) -> RealData:

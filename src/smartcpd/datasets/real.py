@@ -37,7 +37,7 @@ def counted(rows: Sequence[np.ndarray], modes: Sequence[Mode], source: str) -> R
     cells, counts = np.unique(np.ravel_multi_index(tuple(rows), shape), return_counts=True)
     values = counts.astype(np.min_scalar_type(int(counts.max())))
     tensor = SparseTensor(np.unravel_index(cells, shape), values, shape)
-    return RealData(tensor, tuple(modes), source)
+    return RealData(tensor, tuple(modes), source=source)
 
 
 def coded(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

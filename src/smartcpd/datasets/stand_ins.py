@@ -35,4 +35,4 @@ def stand_in(
         tensor = SparseTensor(tensor.indices, np.ones(tensor.nnz, np.uint8), tensor.shape)
     modes = [Mode.numbered(name, size) for name, size in zip(names, shape, strict=True)]
     source = f"SIMULATED stand-in for {what} (same size and density), not the real data"
-    return RealData(tensor, tuple(modes), source, simulated=True)
+    return RealData(tensor, tuple(modes), source=source, simulated=True)

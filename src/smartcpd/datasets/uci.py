@@ -73,7 +73,7 @@ def uci_chat(n_senders: int = 400, *, fetch: bool = True) -> RealData:
         Mode("day", began + np.arange(shape[2]) * np.timedelta64(SECONDS_A_DAY, "s")),
     )
     tensor = SparseTensor(np.unravel_index(cells, shape), np.ones(len(cells), np.uint8), shape)
-    return RealData(tensor, modes, "UCI chat network, 2004 (SNAP CollegeMsg)")
+    return RealData(tensor, modes, source="UCI chat network, 2004 (SNAP CollegeMsg)")
 
 
 def _messages(fetch: bool) -> np.ndarray:
