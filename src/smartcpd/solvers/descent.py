@@ -23,15 +23,17 @@ from smartcpd.stack import parts
 FINISHED = 2e-4
 """What the last steps of a finish may still gain, relative to the resolution of the loss."""
 SWITCH = 1e-3
-"""The same for a single step, where float64 takes over."""
+"""The same for a single step, where float64 takes over if it must."""
+NARROW = 1e-4
+"""The same as `FINISHED`, for a finish that may be in float32, too: if values in it tell such a
+gain."""
 SETTLED_STEPS = 5
 MOST_STEPS = 500
 MILESTONE = 20
 PATIENCE = 10
 """A run that would take more than so many times the steps between two milestones to come as low as
 its rival, at its present pace, has lost."""
-NOISE = {"float32": 3e-8, "float64": 1e-14}
-"""The relative rounding error of a loss."""
+PRECISIONS = ("float32", "float64")
 DEFAULT_TOL = 0.02
 FLOOR = 1e-2
 """Of the column's mean: the least that a merged or bred component begins with."""
@@ -78,7 +80,7 @@ class Descents:
         """Have everything compiled before a clock starts."""
         n_cells = CELLS_WORTH_THREADS if self.n_threads > 1 else 1
         some = self.objective.sampled(n_cells, np.random.default_rng(0))
-        for dtype in NOISE:
+        for dtype in PRECISIONS:
             some.gradient(A.astype(dtype))
         self.sample.resolution(A)
 
@@ -119,7 +121,9 @@ class Descents:
         """
         tau *= self._care
         precision, first_epoch = "float32", self.tracker.epoch
-        newton = QuasiNewton(self._function(precision), self.region, A, self.rng, NOISE[precision])
+        newton = QuasiNewton(
+            self._function(precision), self.region, A, self.rng, self._noise(precision)
+        )
         self._note(newton, phase)
         gains = [math.inf] * SETTLED_STEPS
         resolution, milestone = 0.0, math.inf
@@ -127,17 +131,19 @@ class Descents:
             promised, gained = newton.step()
             self.tracker.epoch += 1
             self._note(newton, phase)
-            gains = [*gains[1:], abs(gained)]
+            noise = newton.noise * abs(newton.point.value)
+            # Where values do not tell what was gained, gradients still do.
+            gains = [*gains[1:], abs(gained) if abs(gained) > noise else promised]
             stuck = promised == gained == 0.0
             if rough and not stuck:
                 continue
             if iteration % SETTLED_STEPS == 0:
                 resolution = self.resolution(newton.point.A)
-            noise = NOISE[precision] * abs(newton.point.value)
-            if precision == "float32" and tau < SWITCH and not rough:
+            suffices = tau >= NARROW and tau * resolution >= noise and not stuck
+            if precision == "float32" and tau < SWITCH and not (rough or suffices):
                 if stuck or max(promised, gained) <= max(SWITCH * resolution, noise):
                     precision = "float64"
-                    newton.switch(self._function(precision), newton.point.A, NOISE[precision])
+                    newton.switch(self._function(precision), newton.point.A, self._noise(precision))
                     # Losses of the two precisions do not compare to the last digits.
                     if self.tracker.best_epoch >= first_epoch:
                         self.tracker.begin_with(newton.point.A)
@@ -153,6 +159,12 @@ class Descents:
     def count_pass(self) -> None:
         self.tracker.entries += self.objective.n_cells
         self.tracker.check_time()
+
+    def _noise(self, precision: str) -> float:
+        """The relative rounding error of a loss; errors of many cells average out."""
+        if precision == "float64":
+            return 1e-14
+        return float(np.clip(3e-6 / math.sqrt(self.objective.n_cells), 1e-9, 3e-8))
 
     def _note(self, newton: QuasiNewton, phase: str) -> None:
         self.tracker.note(newton.point.A, Estimate(newton.point.value), phase)
