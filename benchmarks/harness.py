@@ -41,12 +41,6 @@ def interleaved(tasks: dict[str, Callable[[], object]], repeats: int = 7) -> dic
     return {name: Timing(values) for name, values in seconds.items()}
 
 
-def ratio_spread(slow: Timing, fast: Timing) -> str:
-    """The ratio of medians, with the range of the ratios of paired runs."""
-    pairs = [a / b for a, b in zip(slow.seconds, fast.seconds, strict=True)]
-    return f"{slow.median / fast.median:.1f}x ({min(pairs):.1f}-{max(pairs):.1f})"
-
-
 def machine() -> str:
     """One line about what the figures were measured on."""
     model = platform.processor() or platform.machine()
@@ -60,10 +54,3 @@ def machine() -> str:
         f"{model}, {os.cpu_count()} cores ({numba.config.NUMBA_NUM_THREADS} used by Numba), "
         f"Python {platform.python_version()}, {packages}"
     )
-
-
-def verdict(label: str, value: float, bound: float, at_most: bool = False) -> str:
-    """A line that says whether a figure holds."""
-    holds = value <= bound if at_most else value >= bound
-    sign = "at most" if at_most else "at least"
-    return f"{'holds ' if holds else 'FAILS '} {label}: {value:.3g} ({sign} {bound:g})"

@@ -17,6 +17,7 @@ from typing import Any, Literal
 import numpy as np
 
 from benchmarks.real_data import SparseData
+from benchmarks.results import Method
 
 Factors = list[np.ndarray]
 EPS = 1e-9  # added to the model inside logarithms
@@ -29,6 +30,11 @@ class PeerRun:
 
     description: str
     trace: list[tuple[float, float]]
+
+    @property
+    def name(self) -> str:
+        """The description without settings."""
+        return ", ".join(self.description.split(", ")[:2])
 
     @property
     def seconds(self) -> float:
@@ -196,6 +202,32 @@ def pyttb_adam(
     return PeerRun(f"pyttb gcp_opt, Adam, rate={rate:g}, stratified, defaults", watch.trace)
 
 
+def pyttb_lbfgsb(
+    data: SparseData, start: Factors, loss: str, max_seconds: float = 120.0, **settings: Any
+) -> PeerRun:
+    """gcp_opt with L-BFGS-B on the exact loss of the dense array, looked at after every step."""
+    import pyttb as ttb
+    from pyttb.gcp.handles import Objectives
+    from pyttb.gcp.optimizers import LBFGSB
+
+    watch = Watch(data, loss, max_seconds)
+    rank = start[0].shape[1]
+    cuts = np.cumsum([size * rank for size in data.shape])[:-1]
+
+    def look(flat: np.ndarray) -> None:
+        pieces = zip(np.split(flat, cuts), data.shape, strict=True)
+        watch.look(ttb.ktensor([p.reshape((n, rank), order="F") for p, n in pieces]))
+
+    dense = np.zeros(data.shape)
+    dense[tuple(data.indices.T)] = data.values
+    objective = Objectives[loss.replace("-", "_").upper()]
+    X, init = ttb.tensor(dense), ttb.ktensor([A.copy() for A in start])
+    with watch.running():
+        optimizer = LBFGSB(callback=look, iprint=-1, **settings)
+        ttb.gcp_opt(X, rank, objective, optimizer, init=init, printitn=0)
+    return PeerRun(described("pyttb gcp_opt, L-BFGS-B", settings), watch.trace)
+
+
 def genten_lbfgsb(
     data: SparseData, start: Factors, max_iterations: int = 1000, **settings: Any
 ) -> PeerRun:
@@ -257,6 +289,10 @@ def genten() -> Any:
     import pygenten
 
     return pygenten
+
+
+def genten_method(settings: str) -> Method:
+    return Method("pygenten", settings, str(threads()["threads"]))
 
 
 def threads() -> dict[str, Any]:
