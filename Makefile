@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench bench-quick clean
 
 demo: $(READY)
 	$(BIN)/python -m pip install --quiet --group demo
@@ -21,9 +21,15 @@ lint: $(READY)
 	$(BIN)/ruff format --check src tests benchmarks examples
 	$(BIN)/mypy
 
+# Every case, hours of it; one alone: make bench CASE=growth. Writes benchmarks/RESULTS.md.
 bench: $(READY)
 	$(BIN)/python -m pip install --quiet --group bench
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks $(CASE)
+
+# Few seeds and repeats, in minutes. Writes benchmarks/quick/RESULTS.md.
+bench-quick: $(READY)
+	$(BIN)/python -m pip install --quiet --group bench
+	$(BIN)/python -m benchmarks --quick $(CASE)
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)

@@ -1,30 +1,21 @@
-"""``python -m benchmarks [case ...]`` runs cases and prints their figures."""
+"""``python -m benchmarks [--quick] [case ...]`` runs cases and keeps and prints their figures."""
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 import sys
 
-import benchmarks.cases
 from benchmarks.harness import machine
-from benchmarks.real_data import NoDataError
+from benchmarks.runner import available, run_named
 
 
-def main(names: list[str]) -> None:
-    available = [m.name for m in pkgutil.iter_modules(benchmarks.cases.__path__)]
-    unknown = set(names) - set(available)
+def main(arguments: list[str]) -> None:
+    quick = "--quick" in arguments
+    names = [name for name in arguments if name != "--quick"]
+    unknown = sorted(set(names) - set(available()))
     if unknown:
-        sys.exit(f"Unknown case {', '.join(sorted(unknown))}. Cases: {', '.join(available)}.")
+        sys.exit(f"Unknown case {', '.join(unknown)}. Cases: {', '.join(available())}.")
     print(machine(), flush=True)
-    for name in names or available:
-        case = importlib.import_module(f"benchmarks.cases.{name}")
-        print(f"\n== {name}: {case.__doc__.strip().splitlines()[0]}", flush=True)
-        try:
-            for line in case.run():
-                print(line, flush=True)
-        except NoDataError as reason:
-            print(f"skipped: {reason}", flush=True)
+    run_named(names, quick)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from smartcpd.paper.machine import machine
 
-__all__ = ["Timing", "interleaved", "machine", "ratio_spread", "verdict"]
+__all__ = ["Timing", "interleaved", "machine"]
 
 
 @dataclass(frozen=True)
@@ -38,16 +38,3 @@ def interleaved(tasks: dict[str, Callable[[], object]], repeats: int = 7) -> dic
             task()
             seconds[name].append(time.perf_counter() - began)
     return {name: Timing(values) for name, values in seconds.items()}
-
-
-def ratio_spread(slow: Timing, fast: Timing) -> str:
-    """The ratio of medians, with the range of the ratios of paired runs."""
-    pairs = [a / b for a, b in zip(slow.seconds, fast.seconds, strict=True)]
-    return f"{slow.median / fast.median:.1f}x ({min(pairs):.1f}-{max(pairs):.1f})"
-
-
-def verdict(label: str, value: float, bound: float, at_most: bool = False) -> str:
-    """A line that says whether a figure holds."""
-    holds = value <= bound if at_most else value >= bound
-    sign = "at most" if at_most else "at least"
-    return f"{'holds ' if holds else 'FAILS '} {label}: {value:.3g} ({sign} {bound:g})"

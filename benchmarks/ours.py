@@ -24,3 +24,21 @@ def seconds_to(history: History, target: float) -> float:
     """When that was; infinity if never."""
     row = first_at(history, target)
     return float("inf") if row is None else row.time
+
+
+def trace_of(history: History) -> list[tuple[float, float]]:
+    """(seconds, loss) of a model of the wanted rank, as it went on."""
+    return [(r.time, r.loss) for r in history if "components" not in r.phase and r.time > 0]
+
+
+def shortened(
+    traces: dict[str, list[tuple[float, float]]], most: int = 80
+) -> dict[str, list[tuple[float, float]]]:
+    """Traces with about so many points, the last one among them, of the lowest loss so far."""
+    short = {}
+    for name, trace in traces.items():
+        lowest = np.minimum.accumulate([loss for _, loss in trace])
+        points = list(zip([s for s, _ in trace], lowest.tolist(), strict=True))
+        step = -(-len(points) // most)
+        short[name] = [*points[:-1:step], points[-1]]
+    return short

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from benchmarks.results import Method
 from smartcpd.paper import peers
 from smartcpd.paper.contenders import Factors, Snapshot
 from smartcpd.paper.peers import SparseData, start_for
@@ -41,6 +42,11 @@ class PeerRun:
             known = shot.loss if shot.factors is None else MEAN_LOSS[loss](data, shot.factors)
             trace.append((shot.time, known))
         return cls(description, trace)
+
+    @property
+    def name(self) -> str:
+        """The description without settings."""
+        return ", ".join(self.description.split(", ")[:2])
 
     @property
     def seconds(self) -> float:
@@ -112,6 +118,21 @@ def pyttb_adam(
     return PeerRun.of(name, found, data, loss)
 
 
+def pyttb_lbfgsb(
+    data: SparseData,
+    start: Factors,
+    loss: str,
+    max_seconds: float = 120.0,
+    iterations: int = 1000,
+) -> PeerRun:
+    """gcp_opt with L-BFGS-B on the exact loss of the dense array, looked at after every step."""
+    dense = np.zeros(data.shape)
+    dense[tuple(data.indices.T)] = data.values
+    found = peers.pyttb_lbfgsb(dense, start, loss, max_seconds, iterations)
+    name = described("pyttb gcp_opt, L-BFGS-B", {"maxiter": iterations})
+    return PeerRun.of(name, found, data, loss)
+
+
 def genten_lbfgsb(
     data: SparseData, start: Factors, max_iterations: int = 1000, **settings: Any
 ) -> PeerRun:
@@ -133,6 +154,10 @@ def genten_sgd(
     found = peers.genten_sgd(data, start, loss, max_seconds, epochs, **settings)
     name = described("GenTen gcp_sgd, Adam", {**peers.GENTEN_SGD, **settings, **threads()})
     return PeerRun.of(name, found, data, loss)
+
+
+def genten_method(settings: str) -> Method:
+    return Method("pygenten", settings, str(threads()["threads"]))
 
 
 def threads() -> dict[str, Any]:

@@ -25,7 +25,7 @@ def data_folder() -> Path:
     if not folder:
         raise NoDataError(
             "SMARTCPD_DATA is not set. Set it to the folder with chicago_crime_2022.csv.gz, "
-            "collegemsg.txt.gz and umls/."
+            "collegemsg.txt.gz, nyc_taxi_2013.npz and umls/."
         )
     return Path(folder)
 
@@ -63,6 +63,12 @@ def umls() -> SparseData:
     head, tail = (np.searchsorted(entities, triples[:, n]) for n in (0, 2))
     shape = (len(entities), len(relations), len(entities))
     return present(counted(np.stack([head, relation, tail], axis=1), shape))
+
+
+def nyc_taxi() -> np.ndarray:
+    """Taxi trips in 2013: pickup zone x dropoff zone x hour, 30x30x1464, counts, dense."""
+    with np.load(data_folder() / "nyc_taxi_2013.npz") as held:
+        return np.asarray(held["X"])
 
 
 def synthetic_chicago(seed: int) -> Planted:

@@ -6,10 +6,16 @@ import numba
 import numpy as np
 import pytest
 
-from smartcpd.kernels.elementary import exp, log
+from smartcpd.kernels.elementary import exp, log, root
 
 EDGES = [0.0, -0.0, np.inf, -np.inf, np.nan, -1.0]
 both_precisions = pytest.mark.parametrize("dtype", ["float32", "float64"])
+
+
+@numba.njit
+def compiled_root(x, out):
+    for i in range(x.size):
+        out[i] = root(x[i])
 
 
 @numba.njit
@@ -129,3 +135,9 @@ def test_interpreted_edges_do_not_raise():
     assert math.isnan(log(-1.0))
     assert math.isnan(log(math.nan))
     assert log(math.inf) == math.inf
+
+
+def test_roots():
+    x = np.append(np.ldexp(np.linspace(1.0, 2.0, 601), np.arange(-300, 301)), 0.0)
+    np.testing.assert_allclose(applied(compiled_root, x), np.sqrt(x), rtol=1e-11)
+    assert np.isnan(applied(compiled_root, np.array([np.nan]))[0])

@@ -170,7 +170,8 @@ class TestSteps:
             A = A - 0.05 * first / (1 - 0.9 ** (t + 1)) / (v + 1e-8)
             A[:cut] = np.clip(A[:cut], 0.3, 0.9)
             A[cut:] = np.maximum(A[cut:], free)
-        np.testing.assert_allclose(adam.factors, A, rtol=1e-10, atol=1e-12)
+        # Gradients are in float32.
+        np.testing.assert_allclose(adam.factors, A, rtol=1e-5, atol=1e-6)
         assert not adam.A[:, 3:].any()
 
     def test_a_failed_epoch_leaves_no_trace(self):

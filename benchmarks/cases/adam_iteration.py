@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from benchmarks.cases.against_pyttb import RANK, start_for
-from benchmarks.harness import Timing, interleaved, ratio_spread, verdict
+from benchmarks.harness import Timing, interleaved
+from benchmarks.results import Lines, Method, Result, Row, Spread, Verdict, blas_threads
 from smartcpd import datasets, threads
 from smartcpd.fitting import make_settings
 from smartcpd.objectives import objective_of
@@ -101,38 +102,48 @@ def traces(X: np.ndarray, seed: int) -> Iterator[tuple[str, list[float]]]:
     yield "pyttb", losses_on_the_way(problem, lambda: stack(peer.factors), peer.run)
 
 
-def run() -> Iterator[str]:
+def run(quick: bool = False) -> Iterator[Result]:
+    n_threads = threads.resolve(None)
+    yield Method("smartcpd", "solver='gcp-adam', defaults but for n_samples", n_threads)
+    yield Method("pyttb", "gcp_opt, Adam, defaults, uniform samples", blas_threads())
+    seeds = SEEDS[:1] if quick else SEEDS
     X, _ = datasets.count(rank=RANK, random_state=SEEDS[0])
     problem, start = Problem.build(X, RANK, "poisson"), start_for(X, SEEDS[0])
     peers = {n: Peer(X, start, n) for n in SAMPLES}
     speeds = {}
-    with threads.limited_to(threads.resolve(None)):
+    with threads.limited_to(n_threads):
         for n in SAMPLES:
             times = interleaved(
                 {
                     "pyttb": lambda n=n: peers[n].run(PEER_ITERATIONS),
                     "ours": ours(problem, start, PEER_ITERATIONS * MORE, n),
                 },
-                repeats=15,
+                repeats=5 if quick else 15,
             )
             slow, fast = (times[name] for name in ("pyttb", "ours"))
             # The same unit for both, so that ratios are those of iterations.
             fast = Timing([s / MORE for s in fast.seconds])
-            yield (
-                f"{n} cells: pyttb {slow.median / PEER_ITERATIONS * 1e3:.3f} ms an iteration, ours "
-                f"{fast.median / PEER_ITERATIONS * 1e3:.3f} ms, {ratio_spread(slow, fast)} faster"
-            )
+            per_iteration = {
+                name: Spread.of([s / PEER_ITERATIONS * 1e3 for s in timing.seconds])
+                for name, timing in (("pyttb, ms", slow), ("ours, ms", fast))
+            }
+            ratio = Spread.ratio(slow, fast)
+            yield Row("An iteration", {"cells": n, **per_iteration, "times faster": ratio})
             speeds[n] = slow.median / fast.median
         apart = []
-        for seed in SEEDS:
+        for seed in seeds:
             X, _ = datasets.count(rank=RANK, random_state=seed)
             found = dict(traces(X, seed))
             for name, values in found.items():
-                shown = ", ".join(f"{v:.4f}" for v in values)
-                yield f"seed {seed}, {name:15s} after {', '.join(map(str, LOOKS))}: {shown}"
+                losses = {f"after {k}": f"{v:.4f}" for k, v in zip(LOOKS, values, strict=True)}
+                yield Row("Exact loss", {"seed": seed, "method": name, **losses})
+            if seed == seeds[0]:
+                series = {k: list(zip(LOOKS, v, strict=True)) for k, v in found.items()}
+                title = "Adam on sampled cells, count 100³, rank 20"
+                yield Lines("losses", title, "iterations", "mean loss", series)
             apart.append(abs(found["ours"][-1] - found["pyttb"][-1]))
     for n in SAMPLES:
-        yield verdict(f"speed against pyttb, {n} cells", speeds[n], 20)
-    yield verdict(
+        yield Verdict(f"speed against pyttb, {n} cells", speeds[n], 20)
+    yield Verdict(
         "loss apart from pyttb's after as many iterations", max(apart), 0.005, at_most=True
     )

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from benchmarks.harness import verdict
 from benchmarks.oracle import oracle
-from smartcpd import SmartCPD, datasets, metrics
+from benchmarks.results import Method, Result, Row, Spread, Verdict
+from smartcpd import SmartCPD, datasets, metrics, threads
 
 N_ORACLES = 5
 SEEDS = range(70_000, 70_020)
@@ -17,7 +17,8 @@ CASES = ((10, 1e-2, 18), (20, 1e-2, 18), (50, 2e-2, 16))
 PAPER = {10: 2.7e-3, 20: 3.7e-3, 50: 6.6e-3}
 
 
-def run() -> Iterator[str]:
+def run() -> Iterator[Result]:
+    yield Method("smartcpd", "solver='smd', defaults", threads.resolve(None))
     SmartCPD(2, "poisson", max_epochs=1).fit(datasets.count((20, 20, 20), 2).data)
     for rank, bound, needed in CASES:
         errors, seconds, limits = [], [], []
@@ -30,11 +31,15 @@ def run() -> Iterator[str]:
             if len(limits) < N_ORACLES:
                 limits.append(metrics.factor_mse(oracle(X, truth, "poisson"), truth))
         good = int(np.sum(np.array(errors) <= bound))
-        yield (
-            f"rank {rank}: factor_mse median {np.median(errors):.2e}, mean {np.mean(errors):.2e}, "
-            f"worst {max(errors):.2e} (paper after 100 s: mean {PAPER[rank]:.1e}); "
-            f"whole fit {np.median(seconds):.2f} s"
+        yield Row(
+            "factor_mse",
+            {
+                "rank": rank,
+                "ours": Spread.of(errors),
+                "mean": np.mean(errors),
+                "paper, mean after 100 s": PAPER[rank],
+                f"optimum from the truth, mean of {N_ORACLES}": np.mean(limits),
+                "whole fit, s": Spread.of(seconds),
+            },
         )
-        limit = f"{np.mean(limits):.2e} (mean of {N_ORACLES} seeds)"
-        yield f"rank {rank}: optimum from the true factors {limit}"
-        yield verdict(f"rank {rank}: seeds of 20 with factor_mse <= {bound:g}", good, needed)
+        yield Verdict(f"rank {rank}: seeds of 20 with factor_mse <= {bound:g}", good, needed)

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from benchmarks.harness import verdict
 from benchmarks.planted import Kind, binary, collinear, compiled, count, gamma, outcome
+from benchmarks.results import Method, Result, Row, Spread, Verdict
+from smartcpd import threads
 
 SEEDS = range(910_000, 910_020)
 CASES: tuple[tuple[Kind, int, int, float | None], ...] = (
@@ -30,7 +31,8 @@ CASES: tuple[tuple[Kind, int, int, float | None], ...] = (
 """What, on how many seeds, how many must be good, and at most in how many seconds."""
 
 
-def run() -> Iterator[str]:
+def run() -> Iterator[Result]:
+    yield Method("smartcpd", "defaults", threads.resolve(None))
     for kind, n_seeds, needed, limit in CASES:
         compiled(kind)
         found = [outcome(kind, seed) for seed in SEEDS[:n_seeds]]
@@ -40,12 +42,18 @@ def run() -> Iterator[str]:
         bad = [f for f in found if not f.good]
         said = sum(not f.confirmed for f in bad)
         lower = sum(f.excess < 0 for f in bad)
-        yield (
-            f"{kind.name}: {np.median(seconds):.3f} s ({seconds.min():.3f}-{seconds.max():.3f}); "
-            f"excess loss up to {max(f.excess for f in found):.1e}; worst error "
-            f"{worst.ratio:.2f}x; of {len(bad)} that are not good {said} say so, {lower} have a "
-            "lower loss than the optimum near the truth"
+        yield Row(
+            "Default fits",
+            {
+                "data": kind.name,
+                "s": Spread.of(list(seconds)),
+                "largest excess loss": max(f.excess for f in found),
+                "worst error, times the optimum's": worst.ratio,
+                "not good": len(bad),
+                "of which say so": said,
+                "of which have a lower loss": lower,
+            },
         )
-        yield verdict(f"{kind.name}: good of {n_seeds}", good, needed)
+        yield Verdict(f"{kind.name}: good of {n_seeds}", good, needed)
         if limit is not None:
-            yield verdict(f"{kind.name}: median s", float(np.median(seconds)), limit, at_most=True)
+            yield Verdict(f"{kind.name}: median s", float(np.median(seconds)), limit, at_most=True)

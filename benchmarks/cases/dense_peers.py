@@ -16,10 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks import peers
-from benchmarks.harness import verdict
 from benchmarks.oracle import oracle
 from benchmarks.planted import Kind, binary, compiled, count, gamma
-from smartcpd import SmartCPD, metrics
+from benchmarks.results import Bars, Method, Result, Row, Spread, Verdict, blas_threads
+from smartcpd import SmartCPD, metrics, threads
 from smartcpd.paper import peers as paper_peers
 from smartcpd.paper.peers import sparse_data
 
@@ -83,11 +83,15 @@ def pyttb_lbfgsb(
     return reached
 
 
-def run() -> Iterator[str]:
-    for kind, times_to_aim, times_whole in CASES:
+def run(quick: bool = False) -> Iterator[Result]:
+    yield Method("smartcpd", "defaults", threads.resolve(None))
+    yield Method("pyttb", f"gcp_opt, LBFGSB(maxiter={ITERATIONS}), random start", blas_threads())
+    seeds = SEEDS[:1] if quick else SEEDS
+    bars: dict[str, dict[str, float | Spread]] = {}
+    for kind, times_to_aim, times_whole in CASES[1::2] if quick else CASES:
         compiled(kind)
         aimed, whole, pairs = [], [], []
-        for seed in SEEDS:
+        for seed in seeds:
             X, truth = kind.make(seed)
             aim = 1.1 * metrics.factor_mse(oracle(X, truth, kind.loss), truth)
             data = sparse_data(X)
@@ -98,29 +102,40 @@ def run() -> Iterator[str]:
             aimed.append(min(theirs.aimed, theirs.whole) / mine.aimed)
             whole.append(theirs.whole / mine.whole)
             pairs.append((mine, theirs))
-        yield (
-            f"{kind.name}: ours {statistics.median(m.whole for m, _ in pairs):.2f} s, to the aim "
-            f"{statistics.median(m.aimed for m, _ in pairs):.3f} s; pyttb L-BFGS-B, {ITERATIONS} "
-            f"iterations, {statistics.median(t.whole for _, t in pairs):.2f} s, aim reached on "
-            f"{sum(np.isfinite(t.aimed) for _, t in pairs)} of {len(pairs)}"
+        n_reached = sum(np.isfinite(t.aimed) for _, t in pairs)
+        mine, theirs = (Spread.of([pair[k].whole for pair in pairs]) for k in (0, 1))
+        bars[kind.name] = {"smartcpd": mine, "pyttb": theirs}
+        yield Row(
+            "Seconds, and times faster than pyttb",
+            {
+                "data": kind.name,
+                "ours, whole fit": mine,
+                "ours, to the aim": Spread.of([m.aimed for m, _ in pairs]),
+                "pyttb, whole fit": theirs,
+                "its aims reached": f"{n_reached} of {len(pairs)}",
+                "to the aim": Spread.of(aimed),
+                "whole": Spread.of(whole),
+            },
         )
         if times_to_aim is not None:
-            yield verdict(
+            yield Verdict(
                 f"{kind.name}: to the aim, times faster than pyttb",
                 statistics.median(aimed),
                 times_to_aim,
             )
-        yield verdict(
+        yield Verdict(
             f"{kind.name}: whole fit, times faster than pyttb",
             statistics.median(whole),
             times_whole,
         )
-        if kind.rank == GENTEN_RANK and kind.loss == "poisson":
+        if kind.rank == GENTEN_RANK and kind.loss == "poisson" and not quick:
             yield from against_genten(kind)
+    yield Bars("whole", "Whole fits of dense data", "seconds", bars)
 
 
-def against_genten(kind: Kind) -> Iterator[str]:
+def against_genten(kind: Kind) -> Iterator[Result]:
     """The better of a few memories, each to where it ends."""
+    yield peers.genten_method("cp_opt, L-BFGS-B, the best of memory=5, 20, 100; ftol=1e-10")
     ratios = []
     for seed in SEEDS[:3]:
         X, truth = kind.make(seed)
@@ -128,12 +143,16 @@ def against_genten(kind: Kind) -> Iterator[str]:
         mine = ours(X, kind, truth, aim, seed)
         data = sparse_data(X)
         start = peers.start_for(data, kind.rank, seed)
-        best, ends = float("inf"), []
+        best, longest = float("inf"), 0.0
         for memory in (5, 20, 100):
             peer = peers.genten_lbfgsb(data, start, memory=memory)
             best = min(best, peer.seconds_to(mine.loss))
-            ends.append(f"memory {memory}: {peer.loss:.4f} after {peer.seconds:.1f} s")
-        fallback = max(float(e.split()[-2]) for e in ends)
-        yield f"seed {seed}: the aim is {mine.loss:.4f}; GenTen cp_opt {'; '.join(ends)}"
-        ratios.append(min(best, fallback) / mine.aimed)
-    yield verdict("times faster than GenTen", float(np.median(ratios)), GENTEN_TIMES)
+            longest = max(longest, peer.seconds)
+            cells = {"ends at": f"{peer.loss:.4f}", "after, s": peer.seconds}
+            yield Row(
+                f"GenTen, {kind.name}",
+                {"seed": seed, "aim": f"{mine.loss:.4f}", "memory": memory, **cells},
+            )
+        ratios.append(min(best, longest) / mine.aimed)
+    yield Row("To the aim, times faster", {"than": "GenTen", "ratio": Spread.of(ratios)})
+    yield Verdict("times faster than GenTen", float(np.median(ratios)), GENTEN_TIMES)

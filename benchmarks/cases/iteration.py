@@ -12,7 +12,8 @@ from collections.abc import Iterator
 import numba
 import numpy as np
 
-from benchmarks.harness import interleaved, ratio_spread, verdict
+from benchmarks.harness import interleaved
+from benchmarks.results import Bars, Method, Result, Row, Spread, Verdict
 from smartcpd import datasets, losses, threads
 from smartcpd.fitting import make_settings
 from smartcpd.problem import Problem
@@ -55,7 +56,9 @@ def user_poisson() -> losses.Loss:
     )
 
 
-def run() -> Iterator[str]:
+def run(quick: bool = False) -> Iterator[Result]:
+    yield Method("smartcpd", "solver='smd', poisson, entropy, adagrad, 40 fibers", 1)
+    yield Method("numpy", "the same iteration, vectorised, float64", 1)
     rng = np.random.default_rng(0)
     X, _ = datasets.count(rank=RANK, random_state=0)
     start = [rng.random((100, RANK)) for _ in range(3)]
@@ -76,20 +79,29 @@ def run() -> Iterator[str]:
             buffers = (np.empty((100, N_FIBERS), dtype), np.empty((100, RANK), dtype))
             args = (A_n, np.ascontiguousarray(H.T), H, *buffers, N_ITERATIONS)
             tasks[f"products {dtype}"] = lambda a=args: products(*a)
-        times = interleaved(tasks)
-    for name, timing in times.items():
-        yield f"{name:20s} {timing.median / N_ITERATIONS * 1e6:7.2f} µs an iteration"
+        times = interleaved(tasks, repeats=3 if quick else 7)
+    micros = {
+        name: Spread.of([s / N_ITERATIONS * 1e6 for s in timing.seconds])
+        for name, timing in times.items()
+    }
+    for name, spread in micros.items():
+        yield Row("An iteration", {"of": name, "µs": spread})
+    yield Bars("micros", "A sampled iteration, 100³, rank 20", "microseconds", {"": micros})
     for dtype in ("float32", "float64"):
         ours, reference, mm = (
             times[f"{name} {p}"]
             for name, p in (("poisson", dtype), ("numpy", "float64"), ("products", dtype))
         )
-        yield (
-            f"{dtype}: {ratio_spread(reference, ours)} faster than NumPy float64, "
-            f"{ours.median / mm.median:.2f} times its two matrix products"
+        yield Row(
+            "Against NumPy and the matrix products alone",
+            {
+                "precision": dtype,
+                "times faster than NumPy float64": Spread.ratio(reference, ours),
+                "in units of its two products": Spread.ratio(ours, mm),
+            },
         )
     fast, own = times["poisson float32"], times["own loss float32"]
     reference, mm = times["numpy float64"], times["products float32"]
-    yield verdict("speed against NumPy", reference.median / fast.median, 4)
-    yield verdict("in units of its matrix products", fast.median / mm.median, 4, at_most=True)
-    yield verdict("own loss against built-in", own.median / fast.median, 1.2, at_most=True)
+    yield Verdict("speed against NumPy", reference.median / fast.median, 4)
+    yield Verdict("in units of its matrix products", fast.median / mm.median, 4, at_most=True)
+    yield Verdict("own loss against built-in", own.median / fast.median, 1.2, at_most=True)

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from benchmarks.harness import verdict
 from benchmarks.ours import tensor_of
-from benchmarks.real_data import chicago_2022, data_folder, uci_chat
-from smartcpd import SmartCPD
+from benchmarks.real_data import chicago_2022, nyc_taxi, uci_chat
+from benchmarks.results import Method, Result, Row, Verdict
+from smartcpd import SmartCPD, threads
 
 OTHERS = {
     "sparse": ("smd", "mm", "lbfgs", "gcp-adam"),
@@ -20,33 +20,30 @@ OTHERS = {
 AT_MOST = 60.0
 
 
-def nyc() -> np.ndarray:
-    with np.load(data_folder() / "nyc_taxi_2013.npz") as held:
-        return np.asarray(held["X"])
-
-
-def run() -> Iterator[str]:
+def run() -> Iterator[Result]:
+    yield Method("smartcpd", "defaults; others with tol=0", threads.resolve(None))
     cases = (
         ("Chicago 2022", tensor_of(chicago_2022()), "poisson", 10, "sparse"),
         ("UCI chat", tensor_of(uci_chat()), "bernoulli-odds", 10, "sparse"),
-        ("NYC taxi", nyc(), "poisson", 10, "dense"),
+        ("NYC taxi", nyc_taxi(), "poisson", 10, "dense"),
     )
     for name, X, loss, rank, kind in cases:
         SmartCPD(rank, loss, random_state=0, max_epochs=3).fit(X)
         fits = [SmartCPD(rank, loss, random_state=seed).fit(X) for seed in range(3)]
         seconds = float(np.median([f.history_[-1].time for f in fits]))
-        yield (
-            f"{name}, rank {rank}: {', '.join(f'{f.loss_:.6f}' for f in fits)} in "
-            f"{seconds:.2f} s by {fits[0].solver_}"
-        )
+        table = f"{name}, rank {rank}"
+        for seed, fit in enumerate(fits):
+            told = {"loss": f"{fit.loss_:.6f}", "s": fit.history_[-1].time}
+            yield Row(table, {"solver": f"default ({fit.solver_}), seed {seed}", **told})
         best = np.inf
         for solver in OTHERS[kind]:
             limit = min(AT_MOST, 10 * seconds)
             other = SmartCPD(
                 rank, loss, solver=solver, random_state=0, tol=0, max_epochs=10**6, max_time=limit
             ).fit(X)
-            yield f"  {solver}: {other.loss_:.6f} after {other.history_[-1].time:.0f} s"
+            told = {"loss": f"{other.loss_:.6f}", "s": other.history_[-1].time}
+            yield Row(table, {"solver": solver, **told})
             best = min(best, other.loss_)
         worst = max(f.loss_ for f in fits)
         gap = (worst - best) / abs(best)
-        yield verdict(f"{name}: worst of 3 seeds above the best of all", gap, 5e-4, at_most=True)
+        yield Verdict(f"{name}: worst of 3 seeds above the best of all", gap, 5e-4, at_most=True)

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.harness import verdict
 from benchmarks.ours import first_at, tensor_of
 from benchmarks.real_data import umls
+from benchmarks.results import Method, Result, Row, Spread, Verdict
 from smartcpd import SmartCPD, SparseTensor, datasets, threads
 from smartcpd.fitting import make_settings
 from smartcpd.objectives import objective_of
@@ -25,7 +25,8 @@ RANK, EPOCHS, SEEDS = 10, 100, range(3)
 SAMPLERS = ("uniform", "nonempty", "nonzeros")
 
 
-def run() -> Iterator[str]:
+def run() -> Iterator[Result]:
+    yield Method("smartcpd", "solver='smd' with each sampler; defaults", threads.resolve(None))
     cases = {
         "UMLS, bernoulli-odds": (tensor_of(umls()), "bernoulli-odds"),
         "planted counts, poisson": (
@@ -34,12 +35,11 @@ def run() -> Iterator[str]:
         ),
     }
     for name, (X, loss) in cases.items():
-        yield f"{name}: {X!r}"
-        yield from entries_to_the_same_loss(X, loss)
-        yield from variances(X, loss)
+        yield from entries_to_the_same_loss(name, X, loss)
+        yield from variances(name, X, loss)
 
 
-def entries_to_the_same_loss(X: SparseTensor, loss: str) -> Iterator[str]:
+def entries_to_the_same_loss(data: str, X: SparseTensor, loss: str) -> Iterator[Result]:
     ratios: dict[str, list[float]] = {"smd, nonzeros": [], "default": []}
     for seed in SEEDS:
         common: dict[str, Any] = {"random_state": seed}
@@ -57,12 +57,12 @@ def entries_to_the_same_loss(X: SparseTensor, loss: str) -> Iterator[str]:
             row = first_at(est.fit(X).history_, target)
             ratios[name].append(0.0 if row is None else reached.entries / row.entries)
     for name, found in ratios.items():
-        shown = ", ".join(f"{r:.0f}x" for r in found)
-        yield f"  entries of uniform fibers over those of {name}, 3 seeds: {shown}"
-        yield "  " + verdict(f"{name}, the least", min(found), 10)
+        told = {"data": data, "shape": repr(X), "by": name, "times fewer": Spread.of(found)}
+        yield Row("Entries read to the loss that uniform fibers reach", told)
+        yield Verdict(f"{data}: {name}, times fewer entries, the least", min(found), 10)
 
 
-def variances(X: SparseTensor, loss: str) -> Iterator[str]:
+def variances(data: str, X: SparseTensor, loss: str) -> Iterator[Result]:
     """Mean squared error of a sampled gradient over the size of the exact one, for equal cost."""
     model = SmartCPD(RANK, loss, random_state=0, max_epochs=30).fit(X).model_
     A = stack(model.normalize().distribute().factors)
@@ -84,7 +84,12 @@ def variances(X: SparseTensor, loss: str) -> Iterator[str]:
                     errors.append(np.sum(scale * (found - G) ** 2))
                     entries += draws.events.size + draws.fibers.shape[1] * X.shape[mode]
             cost = entries / len(errors)
-            yield (
-                f"  {name}: {cost:.0f} entries an iteration, "
-                f"variance x entries {np.mean(errors) * cost:.3g}"
+            yield Row(
+                "Variance of a sampled gradient",
+                {
+                    "data": data,
+                    "sampler": name,
+                    "entries an iteration": round(cost),
+                    "variance x entries": np.mean(errors) * cost,
+                },
             )

@@ -14,9 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.harness import interleaved, ratio_spread, verdict
+from benchmarks.harness import interleaved
 from benchmarks.ours import first_at, tensor_of
 from benchmarks.real_data import synthetic_chicago
+from benchmarks.results import Method, Remark, Result, Row, Spread, Verdict
 from smartcpd import SmartCPD, losses, threads
 from smartcpd.objectives import objective_of
 from smartcpd.stack import stack
@@ -49,11 +50,12 @@ print(X.nbytes, bare, peak())
 """
 
 
-def run() -> Iterator[str]:
+def run() -> Iterator[Result]:
     data, truth = synthetic_chicago(seed=0)
     X = tensor_of(data)
-    yield f"{X!r}, {X.nbytes / 1e6:.0f} MB"
+    yield Remark(f"{X!r}, {X.nbytes / 1e6:.0f} MB.")
     n_threads = threads.resolve(2)
+    yield Method("smartcpd", "defaults", n_threads)
     objective = objective_of(X, losses.get("poisson"), n_threads)
     A = stack(truth)
 
@@ -63,9 +65,15 @@ def run() -> Iterator[str]:
     with threads.limited_to(n_threads):
         times = interleaved({"gradient": lambda: objective.gradient(A), "read": read_once})
     gradient, read = times["gradient"], times["read"]
-    yield f"gradient of all modes: {gradient.median:.3f} s ({gradient.spread}), {n_threads} threads"
-    yield f"reading indices and values once: {read.median:.4f} s; {ratio_spread(gradient, read)}"
-    yield verdict("seconds of a full gradient", gradient.median, 0.25, at_most=True)
+    yield Row(
+        "A full gradient and reading the data once",
+        {
+            "gradient, s": Spread.of(gradient.seconds),
+            "reading, s": Spread.of(read.seconds),
+            "ratio": Spread.ratio(gradient, read),
+        },
+    )
+    yield Verdict("seconds of a full gradient", gradient.median, 0.25, at_most=True)
 
     oracle = SmartCPD(RANK, "poisson", init=truth, tol=1e-4).fit(X)
     fits = [SmartCPD(RANK, "poisson", random_state=seed).fit(X) for seed in range(4)]
@@ -73,13 +81,21 @@ def run() -> Iterator[str]:
     for seed, fit in enumerate(fits):
         there = first_at(fit.history_, best * 1.002)
         assert there is not None
-        yield (
-            f"seed {seed}: {there.loss:.6f} ({there.phase}) after {there.entries / X.nnz:.1f} "
-            f"passes, {there.time:.2f} s; ends at {fit.loss_:.6f} after "
-            f"{fit.history_[-1].entries / X.nnz:.0f} passes, {fit.history_[-1].time:.2f} s"
+        last = fit.history_[-1]
+        yield Row(
+            "Fits",
+            {
+                "seed": seed,
+                "within 0.2 %": f"{there.loss:.6f} ({there.phase})",
+                "passes": there.entries / X.nnz,
+                "s": there.time,
+                "ends at": f"{fit.loss_:.6f}",
+                "passes in all": last.entries / X.nnz,
+                "s in all": last.time,
+            },
         )
-        yield verdict("passes to within 0.2 %", there.entries / X.nnz, 10, at_most=True)
-    yield f"best known {best:.6f}, from the truth {oracle.loss_:.6f}"
+        yield Verdict("passes to within 0.2 %", there.entries / X.nnz, 10, at_most=True)
+    yield Remark(f"The best loss known is {best:.6f}; from the truth {oracle.loss_:.6f}.")
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "entries.npz"
@@ -88,8 +104,12 @@ def run() -> Iterator[str]:
             [sys.executable, "-c", FIT, path], capture_output=True, text=True, check=True
         )
     size, bare, peak = (int(word) for word in out.stdout.split())
-    yield (
-        f"peak of the process {peak / 1e6:.0f} MB, of which {bare / 1e6:.0f} MB interpreter, "
-        f"libraries and compiled code; indices and values {size / 1e6:.0f} MB"
+    yield Row(
+        "Memory, MB",
+        {
+            "peak of the process": peak / 1e6,
+            "interpreter, libraries, compiled code": bare / 1e6,
+            "indices and values": size / 1e6,
+        },
     )
-    yield verdict("peak of the fit over indices and values", (peak - bare) / size, 12, at_most=True)
+    yield Verdict("peak of the fit over indices and values", (peak - bare) / size, 12, at_most=True)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from benchmarks.harness import verdict
+from benchmarks.results import Method, Remark, Result, Row, Spread, Verdict
 
 IMPORT = "import time; t = time.perf_counter(); import smartcpd; print(time.perf_counter() - t)"
 FIT = """
@@ -35,16 +35,25 @@ def python(code: str, cache: str) -> tuple[list[float], str]:
     return [float(word) for word in done.stdout.split()], done.stderr
 
 
-def run() -> Iterator[str]:
+def run() -> Iterator[Result]:
+    yield Method("smartcpd", "defaults, count 100³, rank 20", "all")
     with tempfile.TemporaryDirectory() as cache:
         imports = [python(IMPORT, cache)[0][0] for _ in range(5)]
         (first, _), said = python(FIT, cache)
         later = [python(FIT, cache) for _ in range(5)]
     second = [total for (_, total), _ in later]
-    yield verdict("import smartcpd, seconds", float(np.median(imports)), 1, at_most=True)
-    yield verdict("first fit ever to its first epoch, seconds", first, 25, at_most=True)
-    yield f"it says: {said.strip()!r}; a second process says: {later[0][1].strip()!r}"
-    yield verdict(
+    yield Row(
+        "Seconds",
+        {
+            "import": Spread.of(imports),
+            "first fit ever, to its first epoch": first,
+            "second process, from import to first epoch": Spread.of(second),
+        },
+    )
+    yield Verdict("import smartcpd, seconds", float(np.median(imports)), 1, at_most=True)
+    yield Verdict("first fit ever to its first epoch, seconds", first, 25, at_most=True)
+    yield Remark(f"It says {said.strip()!r}; a second process says {later[0][1].strip()!r}.")
+    yield Verdict(
         "second process, from import to first epoch (data made meanwhile), seconds",
         float(np.median(second)),
         2,

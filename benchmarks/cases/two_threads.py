@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from benchmarks.harness import interleaved, ratio_spread, verdict
+from benchmarks.harness import interleaved
+from benchmarks.results import Method, Result, Row, Spread, Verdict
 from smartcpd import datasets, threads
 from smartcpd.fitting import make_settings
 from smartcpd.problem import Problem
@@ -17,7 +18,8 @@ from smartcpd.stack import stack
 SHAPE, RANK = (1000, 1000, 200), 50
 
 
-def run() -> Iterator[str]:
+def run(quick: bool = False) -> Iterator[Result]:
+    yield Method("smartcpd", "solver='smd', an epoch", "1 and 2")
     X, _ = datasets.count(SHAPE, RANK, a_max=0.2, random_state=0)
     problem = Problem.build(X, RANK, "poisson")
     entries = 2 * RANK * sum(SHAPE) / 3
@@ -38,9 +40,16 @@ def run() -> Iterator[str]:
             results[n_threads] = A
 
         tasks[f"{n_threads} threads"] = epoch
-    times = interleaved(tasks, repeats=5)
+    times = interleaved(tasks, repeats=2 if quick else 5)
     one, two = times["1 threads"], times["2 threads"]
-    yield f"{X.dtype}: an epoch takes {one.median:.2f} s on one thread, {two.median:.2f} s on two"
-    same = np.array_equal(results[1], results[2])
-    yield f"two threads: {ratio_spread(one, two)}; same bits: {same}"
-    yield verdict("speed of two threads", one.median / two.median, 1.5)
+    yield Row(
+        "An epoch",
+        {
+            "data": str(X.dtype),
+            "one thread, s": Spread.of(one.seconds),
+            "two, s": Spread.of(two.seconds),
+            "times faster": Spread.ratio(one, two),
+            "same bits": np.array_equal(results[1], results[2]),
+        },
+    )
+    yield Verdict("speed of two threads", one.median / two.median, 1.5)

@@ -2,7 +2,8 @@
 
 An iteration reads a few thousand cells and updates every factor, too little work to be worth a call
 from Python each. Many cells are split in two groups with gradients of their own, which are added in
-order: the result does not depend on whether two threads share them.
+order: the result does not depend on whether two threads share them. Gradients are in float32,
+whose rounding is nothing next to the noise of sampling; factors and moments are in float64.
 """
 
 from __future__ import annotations
@@ -15,133 +16,233 @@ import numpy as np
 from numba import prange, types
 
 from smartcpd.kernels.blocks import precision
-from smartcpd.kernels.compiling import FASTMATH, compile_kernel, in_precision
+from smartcpd.kernels.compiling import FASTMATH, compile_kernel
+from smartcpd.kernels.elementary import root
 from smartcpd.kernels.events import ROWS
 from smartcpd.kernels.lanes import LANES, fill, load, store, total
 
 CHUNK = 256
 """Cells worked on at a time."""
+STRIPE = 4
+"""Lanes of a row worked on at a time; as many, twice, stay in registers."""
+ZERO, ONE = np.float32(0), np.float32(1)
+FIRST, NEXT = np.uint64(0), np.uint64(1)
+"""Without a sign, so that indices need no check whether they count from the end."""
 WORTH_GROUPS = 2048
 """Cells of an iteration from which on there are two groups."""
 
 
-def make_cut(order: int, mode: int = 0) -> Any:
-    """Some cells' rows, as a tuple of one array a mode."""
-    if mode == order:
-        return numba.njit(lambda rows, start, stop: ())
-    others = make_cut(order, mode + 1)
+def make_cut(order: int, place: int = 0) -> Any:
+    """Some cells' rows, as a tuple of one array a mode, in the order of ``modes``."""
+    if place == order:
+        return numba.njit(lambda rows, modes, start, stop: ())
+    others = make_cut(order, place + 1)
     return numba.njit(
-        lambda rows, start, stop: (rows[mode, start:stop], *others(rows, start, stop))
+        lambda rows, modes, start, stop: (
+            rows[modes[place], start:stop],
+            *others(rows, modes, start, stop),
+        )
     )
 
 
-def make_place(order: int, mode: int = 0) -> Any:
-    """One cell's rows, as a tuple: numbers that no store seems to change."""
+def make_place(order: int, mode: int = 1) -> Any:
+    """One cell's rows in all modes but the first, as a tuple: numbers that no store seems to
+    change.
+    """
     if mode == order:
         return numba.njit(lambda columns, b: ())
     others = make_place(order, mode + 1)
     return numba.njit(lambda columns, b: (columns[mode][b], *others(columns, b)))
 
 
-def make_product(order: int, mode: int = 0) -> Any:
-    """The product of a cell's rows, eight columns of it."""
-    if mode == order - 1:
-        return numba.njit(lambda A, at, r: load(A, at[mode], r))
-    others = make_product(order, mode + 1)
-    return numba.njit(lambda A, at, r: load(A, at[mode], r) * others(A, at, r))
+def make_product(n_rows: int, k: int = 0) -> Any:
+    """The product of some rows, eight columns of it."""
+    if k == n_rows - 1:
+        return numba.njit(lambda A, at, r: load(A, at[k], r))
+    others = make_product(n_rows, k + 1)
+    return numba.njit(lambda A, at, r: load(A, at[k], r) * others(A, at, r))
 
 
-def make_products(order: int, mode: int = 0) -> Any:
-    """Add to each mode's row in G the product of the other modes' rows.
+def make_products(n_rows: int, k: int = 0) -> Any:
+    """Add to each row of G the product of the other rows of A and of ``before``.
 
-    ``before`` is the product of the modes before this one; that of those behind is returned.
+    ``before`` is passed on with the rows before this one; the product of those behind is returned.
     """
-    if mode == order:
-        return numba.njit(lambda A, at, r, before, G: fill(1.0))
-    go_on = make_products(order, mode + 1)
+    if k == n_rows:
+        return numba.njit(lambda A, at, r, before, G: fill(ONE))
+    go_on = make_products(n_rows, k + 1)
 
     @numba.njit(error_model="numpy", fastmath=FASTMATH)
     def add_products(A, at, r, before, G):
-        a = load(A, at[mode], r)
+        a = load(A, at[k], r)
         behind = go_on(A, at, r, before * a, G)
-        store(G, at[mode], r, load(G, at[mode], r) + before * behind)
+        store(G, at[k], r, load(G, at[k], r) + before * behind)
         return a * behind
 
     return add_products
+
+
+def make_row(n_lanes: int, k: int = 0) -> tuple[Any, Any, Any]:
+    """(load, zeros, add): a stripe of a row as a tuple of lanes, one of zeros, adding it to G."""
+    if k == n_lanes:
+        nothing = numba.njit(lambda G, i, r, sums: None)
+        return numba.njit(lambda A, i, r: ()), numba.njit(lambda: ()), nothing
+    load_on, zeros_on, add_on = make_row(n_lanes, k + 1)
+
+    @numba.njit(error_model="numpy", fastmath=FASTMATH)
+    def add(G, i, r, sums):
+        store(G, i, r + k * LANES, load(G, i, r + k * LANES) + sums[k])
+        add_on(G, i, r, sums)
+
+    return (
+        numba.njit(lambda A, i, r: (load(A, i, r + k * LANES), *load_on(A, i, r))),
+        numba.njit(lambda: (fill(ZERO), *zeros_on())),
+        add,
+    )
+
+
+def make_terms(product: Any, n_lanes: int, k: int = 0) -> Any:
+    """The columns of a stripe of a cell's product, added up to eight."""
+    if k == n_lanes - 1:
+        return numba.njit(lambda own, A, at, r: own[k] * product(A, at, r + k * LANES))
+    go_on = make_terms(product, n_lanes, k + 1)
+    return numba.njit(
+        lambda own, A, at, r: own[k] * product(A, at, r + k * LANES) + go_on(own, A, at, r)
+    )
+
+
+def make_slopes(add_products: Any, n_lanes: int, k: int = 0) -> Any:
+    """Add a cell's part of the gradient to the rows of G, that of the first mode to ``sums``."""
+    if k == n_lanes:
+        return numba.njit(lambda own, A, at, r, slope, sums, G: ())
+    go_on = make_slopes(add_products, n_lanes, k + 1)
+
+    @numba.njit(error_model="numpy", fastmath=FASTMATH)
+    def add_slopes(own, A, at, r, slope, sums, G):
+        behind = add_products(A, at, r + k * LANES, slope * own[k], G)
+        return (sums[k] + slope * behind, *go_on(own, A, at, r, slope, sums, G))
+
+    return add_slopes
+
+
+def make_stripe(order: int, n_lanes: int) -> tuple[Any, Any]:
+    """(add_values, add_gradient) of some columns, ``n_lanes`` times eight from r on.
+
+    Cells that follow each other and share their row in the first mode have it read once, and its
+    gradient written once.
+    """
+    place = make_place(order)
+    load_row, zeros, add_row = make_row(n_lanes)
+    terms = make_terms(make_product(order - 1), n_lanes)
+    add_slopes = make_slopes(make_products(order - 1), n_lanes)
+
+    @numba.njit(error_model="numpy", fastmath=FASTMATH)
+    def add_values(A, columns, r, m):
+        lead = columns[0]
+        b, n = FIRST, np.uint64(m.size)
+        while b < n:
+            i = lead[b]
+            own = load_row(A, i, r)
+            while b < n and lead[b] == i:
+                m[b] += total(terms(own, A, place(columns, b), r))
+                b += NEXT
+
+    @numba.njit(error_model="numpy", fastmath=FASTMATH)
+    def add_gradient(A, columns, r, d, G):
+        lead = columns[0]
+        b, n = FIRST, np.uint64(d.size)
+        while b < n:
+            i = lead[b]
+            own, sums = load_row(A, i, r), zeros()
+            while b < n and lead[b] == i:
+                sums = add_slopes(own, A, place(columns, b), r, fill(d[b]), sums, G)
+                b += NEXT
+            add_row(G, i, r, sums)
+
+    return add_values, add_gradient
 
 
 def make_iterations(order: int, width: int) -> Any:
     """The loop for factors of one padded width: what it does to a cell is unrolled."""
 
     cut = make_cut(order)
-    place = make_place(order)
-    product = make_product(order)
-    add_products = make_products(order)
+    stripe = STRIPE * LANES
+    whole = width // stripe * stripe
+    add_values, add_gradient = make_stripe(order, STRIPE)
+    add_last_values, add_last_gradient = make_stripe(order, (width - whole) // LANES or STRIPE)
 
     @numba.njit(error_model="numpy", fastmath=FASTMATH)
     def model_values(A, columns, m):
-        for b in range(m.size):
-            at = place(columns, b)
-            terms = product(A, at, 0)
-            for r in range(LANES, width, LANES):
-                terms = terms + product(A, at, r)
-            m[b] = total(terms)
+        m[:] = ZERO
+        for r in range(0, whole, stripe):
+            add_values(A, columns, r, m)
+        if whole < width:
+            add_last_values(A, columns, whole, m)
 
     @numba.njit(error_model="numpy", fastmath=FASTMATH)
-    def add_gradient(A, columns, d, G):
-        for b in range(d.size):
-            at = place(columns, b)
-            slope = fill(d[b])
-            for r in range(0, width, LANES):
-                add_products(A, at, r, slope, G)
+    def gradient(A, columns, d, G):
+        for r in range(0, whole, stripe):
+            add_gradient(A, columns, r, d, G)
+        if whole < width:
+            add_last_gradient(A, columns, whole, d, G)
 
     @numba.njit(error_model="numpy", fastmath=FASTMATH)
-    def update(G, rule, clock, low, high, A, first, second):
+    def update(G, rule, clock, low, high, A, first, second, A_short):
         rate, beta_1, beta_2, epsilon = rule[0], rule[1], rule[2], rule[3]
-        scale_1 = 1.0 / (1.0 - beta_1**clock)
-        scale_2 = 1.0 / (1.0 - beta_2**clock)
+        pace = rate / (1.0 - beta_1**clock)
+        scale = 1.0 / (1.0 - beta_2**clock)
         for i in range(A.size):
-            first[i] = beta_1 * first[i] + (1.0 - beta_1) * G[i]
-            second[i] = beta_2 * second[i] + (1.0 - beta_2) * G[i] * G[i]
-            a = A[i] - rate * scale_1 * first[i] / (np.sqrt(second[i] * scale_2) + epsilon)
+            g = np.float64(G[i])
+            first[i] = beta_1 * first[i] + (1.0 - beta_1) * g
+            second[i] = beta_2 * second[i] + (1.0 - beta_2) * g * g
+            a = A[i] - pace * first[i] / (root(second[i] * scale) + epsilon)
             # Comparisons that let NaN pass, to be noticed.
             a = low[i] if a < low[i] else a
-            A[i] = high[i] if a > high[i] else a
+            a = high[i] if a > high[i] else a
+            A[i] = a
+            A_short[i] = a
 
     def iterations(
-        rows, x, weights, derivative, loss_p, rule, clocks, low, high, A, first, second, G
+        rows, modes, x, weights, derivative, loss_p, rule, clocks, low, high, A, first, second, G
     ):
         """One iteration for each of ``clocks``, what the bias correction takes for the time.
 
-        Each reads as many cells as there are weights. ``rule`` is (rate, beta_1, beta_2, epsilon).
-        All matrices have padded rows, and bounds of zero keep the padding of A at zero; G is
-        scratch, as many times the rows of A as there are groups.
+        Each reads as many cells as there are weights. ``modes`` are in any order, best with that
+        first in which cells often share their row with the next. ``rule`` is (rate, beta_1,
+        beta_2, epsilon). All matrices have padded rows, and bounds of zero keep the padding of A at
+        zero; G is scratch: first a copy of A, then a gradient for every group.
         """
         n_samples = weights.size
         n_rows = A.shape[0]
-        n_groups = G.shape[0] // n_rows
+        n_groups = G.shape[0] // n_rows - 1
         share = -(-n_samples // n_groups)
+        A_short = G[:n_rows]
+        A_short[:] = A
         for t in range(clocks.size):
             for group in prange(n_groups):
-                m = np.empty(CHUNK)
-                d = np.empty(CHUNK)
-                G_own = G[group * n_rows : (group + 1) * n_rows]
-                G_own[:] = 0.0
+                m = np.empty(CHUNK, np.float32)
+                d = np.empty(CHUNK, np.float32)
+                x_short = np.empty(CHUNK, np.float32)
+                G_own = G[(group + 1) * n_rows : (group + 2) * n_rows]
+                G_own[:] = ZERO
                 last = min((group + 1) * share, n_samples)
                 for start in range(group * share, last, CHUNK):
                     n = min(CHUNK, last - start)
                     at = t * n_samples + start
-                    columns = cut(rows, at, at + n)
-                    model_values(A, columns, m[:n])
-                    derivative(x[at : at + n], m[:n], loss_p, d[:n])
+                    columns = cut(rows, modes, at, at + n)
+                    model_values(A_short, columns, m[:n])
+                    for b in range(n):
+                        x_short[b] = x[at + b]
+                    derivative(x_short[:n], m[:n], loss_p, d[:n])
                     for b in range(n):
                         d[b] *= weights[start + b]
-                    add_gradient(A, columns, d[:n], G_own)
+                    gradient(A_short, columns, d[:n], G_own)
+            G_sum = G[n_rows : 2 * n_rows]
             for group in range(1, n_groups):
-                G[:n_rows] += G[group * n_rows : (group + 1) * n_rows]
+                G_sum += G[(group + 1) * n_rows : (group + 2) * n_rows]
             # Flat, for loops long enough to be vectorised.
             update(
-                G[:n_rows].reshape(-1),
+                G_sum.reshape(-1),
                 rule,
                 clocks[t],
                 low.reshape(-1),
@@ -149,6 +250,7 @@ def make_iterations(order: int, width: int) -> Any:
                 A.reshape(-1),
                 first.reshape(-1),
                 second.reshape(-1),
+                A_short.reshape(-1),
             )
 
     return iterations
@@ -156,17 +258,18 @@ def make_iterations(order: int, width: int) -> Any:
 
 @cache
 def compiled_iterations(order: int, width: int, parallel: bool) -> Any:
-    kinds = precision("float64")
+    wide, narrow = precision("float64"), precision("float32")
     signature = types.void(
         ROWS,
-        kinds.vector,
-        kinds.vector,
-        types.FunctionType(kinds.entrywise),
-        kinds.params,
+        types.int64[::1],
+        wide.vector,
+        narrow.vector,
+        types.FunctionType(narrow.entrywise),
+        narrow.params,
         types.UniTuple(types.float64, 4),
-        kinds.vector,
-        *[kinds.matrix] * 6,
+        wide.vector,
+        *[wide.matrix] * 5,
+        narrow.matrix,
     )
-    function = in_precision(make_iterations(order, width), np.float64)
     name = f"adam.{order}.{width}.{'parallel' if parallel else 'serial'}"
-    return compile_kernel(function, signature, name, parallel=parallel)
+    return compile_kernel(make_iterations(order, width), signature, name, parallel=parallel)

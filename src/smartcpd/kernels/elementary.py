@@ -72,6 +72,33 @@ def _exponent(typing_context: Any, x: Any) -> Any:
     return x(x), build
 
 
+@intrinsic
+def _guessed_inverse_root(typing_context: Any, x: Any) -> Any:
+    """1 / sqrt(x) to within 4 %, for a positive x: halves and negates the exponent's bits."""
+    integer, real, _, _ = _layout(x)
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        half = builder.lshr(builder.bitcast(args[0], integer), ir.Constant(integer, 1))
+        return builder.bitcast(builder.sub(ir.Constant(integer, 0x5FE6EB50C7B537A9), half), real)
+
+    return x(x), build
+
+
+@numba.njit(**_STRICT)
+def root(x):
+    """The square root of a float64, at least 0, to 11 digits, in less time than the processor's.
+
+    Two steps of Halley's, each of which triples the digits. Only compiled.
+    """
+    y = _guessed_inverse_root(x)
+    # In this order 0 times a large number, never infinity.
+    t = (x * y) * y
+    y = y * (1.875 + t * (0.375 * t - 1.25))
+    t = (x * y) * y
+    y = y * (1.875 + t * (0.375 * t - 1.25))
+    return x * y
+
+
 def _exp64(x):
     y = min(max(x, -708.0), 709.0)
     k = np.floor(y * LOG2E + 0.5)

@@ -17,10 +17,10 @@ from smartcpd.storage import SparseTensor, Storage
 MIN_SAMPLES = 1000
 SHARES = 1000
 """Iterations after which, by default, all nonzeros were drawn 3 times, or all cells 10 times."""
-WORD = 2.0**32
-"""Cells that one random number may tell apart; it has 53 bits, so that the rest keeps them even."""
-RUN = 32
-"""Cells of an iteration that must share a row of one mode for it to be worth drawing them so."""
+WORD = 2.0**43
+"""Cells that one random number may tell apart; it has 64 bits, and the rest keeps them even."""
+RUN = 8
+"""Cells of an iteration that must share a row of one mode for it to be worth sorting them."""
 
 
 class CellDraws(NamedTuple):
@@ -32,10 +32,13 @@ class CellDraws(NamedTuple):
         Their rows in the stacked factors.
     x : (T * S,) float64
         What they hold.
+    lead : int
+        The mode whose row cells that follow each other most often share.
     """
 
     rows: np.ndarray
     x: np.ndarray
+    lead: int = 0
 
 
 class CellSampler(Protocol):
@@ -76,7 +79,7 @@ class UniformCells:
         rows = random_rows(self.storage.shape, n_iterations, self.n_samples, rng)
         x = np.empty(rows.shape[1])
         self.storage.read_cells(rows, x)
-        return CellDraws(rows, x)
+        return CellDraws(rows, x, max(0, lead_mode(self.storage.shape, self.n_samples)))
 
 
 @dataclass(frozen=True)
@@ -152,31 +155,29 @@ def random_rows(
 ) -> np.ndarray:
     """Cells drawn uniformly, with replacement.
 
-    Where an iteration has many cells for each row of a mode, it is only drawn how many: cells that
-    follow each other then share that row, and the data around it, in the cache.
+    Where an iteration has many cells for each row of a mode, they are sorted by it: cells that
+    follow each other then share that row, and the data around it, in the cache. As indices of
+    different modes are independent, one mode's can be sorted without the others'.
     """
-    dense_enough = [k for k in range(len(shape)) if RUN * shape[k] <= n_samples]
-    lead = max(dense_enough, key=lambda k: (shape[k], -k), default=-1)
-    if lead >= 0:
-        even = np.full(shape[lead], 1 / shape[lead])
-        counts = rng.multinomial(n_samples, even, size=n_iterations).reshape(-1)
-    else:
-        counts = np.empty(0, np.int64)
-    words, cells_a_word = _words(shape, lead)
     rows = np.empty((len(shape), n_iterations * n_samples), np.uint32)
-    u = rng.random((words.max() + 1, -(-rows.shape[1] // cells_a_word)))
-    compiled_place()(u, words, counts, lead, offsets(shape), rows)
+    key = rng.integers(1 << 64, dtype=np.uint64)
+    compiled_place()(
+        key, _words(shape), n_samples, lead_mode(shape, n_samples), offsets(shape), rows
+    )
     return rows
 
 
-def _words(shape: tuple[int, ...], lead: int) -> tuple[np.ndarray, int]:
-    """Which random number each mode's index is a digit of, and for how many cells one suffices."""
-    words = np.zeros(len(shape), np.int64)
-    word, cells = 0, 1.0
+def lead_mode(shape: tuple[int, ...], n_samples: int) -> int:
+    """The mode that cells are sorted by; -1 if it is not worth it."""
+    dense_enough = [k for k in range(len(shape)) if RUN * shape[k] <= n_samples]
+    return max(dense_enough, key=lambda k: (shape[k], -k), default=-1)
+
+
+def _words(shape: tuple[int, ...]) -> np.ndarray:
+    """In which modes to begin a new random number, of whose digits the indices are made."""
+    begins = np.zeros(len(shape), np.bool_)
+    cells = math.inf
     for k, size in enumerate(shape):
-        if k != lead:
-            if cells > 1 and cells * size > WORD:
-                word, cells = word + 1, 1.0
-            cells *= size
-        words[k] = word
-    return words, 1 if word else max(1, int(math.log(WORD) / math.log(max(cells, 2.0))))
+        begins[k] = cells * size > WORD
+        cells = size if begins[k] else cells * size
+    return begins

@@ -25,15 +25,17 @@ from smartcpd.stack import parts
 FINISHED = 2e-4
 """What the last steps of a finish may still gain, relative to the resolution of the loss."""
 SWITCH = 1e-3
-"""The same for a single step, where float64 takes over."""
+"""The same for a single step, where float64 takes over if it must."""
+NARROW = 1e-4
+"""The same as `FINISHED`, for a finish that may be in float32, too: if values in it tell such a
+gain."""
 SETTLED_STEPS = 5
 MOST_STEPS = 500
 MILESTONE = 20
 PATIENCE = 10
 """A run that would take more than so many times the steps between two milestones to come as low as
 its rival, at its present pace, has lost."""
-NOISE = {"float32": 3e-8, "float64": 1e-14}
-"""The relative rounding error of a loss."""
+PRECISIONS = ("float32", "float64")
 DEFAULT_TOL = 0.02
 FLOOR = 1e-2
 """Of the column's mean: the least that a merged or bred component begins with."""
@@ -81,7 +83,7 @@ class Descents:
         """Have everything compiled before a clock starts."""
         n_cells = CELLS_WORTH_THREADS if self.n_threads > 1 else 1
         some = self.objective.sampled(n_cells, np.random.default_rng(0))
-        for dtype in NOISE:
+        for dtype in PRECISIONS:
             some.gradient(A.astype(dtype))
         self.sample.resolution(A)
 
@@ -127,6 +129,12 @@ class Descents:
         self.tracker.entries += self.objective.n_cells
         self.tracker.check_time()
 
+    def noise(self, precision: str) -> float:
+        """The relative rounding error of a loss; errors of many cells average out."""
+        if precision == "float64":
+            return 1e-14
+        return float(np.clip(3e-6 / math.sqrt(self.objective.n_cells), 1e-9, 3e-8))
+
     def function(self, precision: str) -> Function:
         def value_and_gradient(A: np.ndarray) -> tuple[float, np.ndarray]:
             self.count_pass()
@@ -168,7 +176,7 @@ class _Descent:
             self.descents.region,
             self.start,
             self.descents.rng,
-            NOISE[self.precision],
+            self.descents.noise(self.precision),
         )
         self._note()
         seen = self.tracker.loop(self)
@@ -185,7 +193,7 @@ class _Descent:
         for name, value in values.items():
             setattr(self, name, value)
         self.newton.function = self.descents.function(self.precision)
-        self.newton.noise = NOISE[self.precision]
+        self.newton.noise = self.descents.noise(self.precision)
 
     def _step(self) -> bool | None:
         """Whether the descent ends here, and if so whether it has settled."""
@@ -193,14 +201,16 @@ class _Descent:
         promised, gained = newton.step()
         self.tracker.epoch += 1
         self._note()
-        self.gains = [*self.gains[1:], abs(gained)]
+        noise = newton.noise * abs(newton.point.value)
+        # Where values do not tell what was gained, gradients still do.
+        self.gains = [*self.gains[1:], abs(gained) if abs(gained) > noise else promised]
         stuck = promised == gained == 0.0
         if self.rough and not stuck:
             return None
         if self.iteration % SETTLED_STEPS == 0:
             resolution = self.resolution = self.descents.resolution(newton.point.A)
-        noise = NOISE[self.precision] * abs(newton.point.value)
-        if self.precision == "float32" and self.tau < SWITCH and not self.rough:
+        suffices = self.tau >= NARROW and self.tau * resolution >= noise and not stuck
+        if self.precision == "float32" and self.tau < SWITCH and not (self.rough or suffices):
             if stuck or max(promised, gained) <= max(SWITCH * resolution, noise):
                 self._switch()
         elif stuck or sum(self.gains) <= max(self.tau * resolution, noise):
@@ -215,7 +225,11 @@ class _Descent:
     def _switch(self) -> None:
         """Go on in float64."""
         self.precision, newton = "float64", self.newton
-        newton.switch(self.descents.function(self.precision), newton.point.A, NOISE[self.precision])
+        newton.switch(
+            self.descents.function(self.precision),
+            newton.point.A,
+            self.descents.noise(self.precision),
+        )
         # Losses of the two precisions do not compare to the last digits.
         if self.tracker.best_epoch >= self.first_epoch:
             self.tracker.begin_with(newton.point.A)

@@ -28,7 +28,7 @@ from smartcpd.solvers.merging import merged
 from smartcpd.solvers.tracker import Tracker
 from smartcpd.stack import stack
 
-LEG_CELLS = 1 << 18
+LEG_CELLS = 1 << 16
 """Compiled code returns after about this many cells, so that Ctrl-C and time limits work."""
 
 
@@ -99,10 +99,10 @@ class Adam:
         self.rank = A.shape[1]
         self.A = padded(A)
         self.first, self.second = (padded(np.zeros_like(A)) for _ in range(2))
-        self._G = padded(np.zeros((2 * A.shape[0], self.rank)))
+        self._scratch = padded(np.zeros((3 * A.shape[0], self.rank)), "float32")
         self.iterations = 0
         self._low, self._high = (padded(np.tile(b, self.rank)) for b in bounds(problem))
-        self._derivative = problem.loss.derivative_block("float64")
+        self._derivative = problem.loss.derivative_block("float32")
         self._loss_p = problem.loss.params
         self._compiled = {
             groups: compiled_iterations(
@@ -120,10 +120,13 @@ class Adam:
         rule = self.rule
         done, n_iterations = self.iterations, draws.x.size // weights.size
         groups = 2 if weights.size >= WORTH_GROUPS else 1
+        # Any order will do that begins with the lead.
+        modes = np.roll(np.arange(len(draws.rows)), -draws.lead)
         self._compiled[groups](
             draws.rows,
+            modes,
             draws.x,
-            weights,
+            weights.astype(np.float32),
             self._derivative,
             self._loss_p,
             (rate, rule.beta_1, rule.beta_2, rule.epsilon),
@@ -134,7 +137,7 @@ class Adam:
             self.A,
             self.first,
             self.second,
-            self._G[: groups * len(self.A)],
+            self._scratch[: (1 + groups) * len(self.A)],
         )
         self.iterations += n_iterations
 

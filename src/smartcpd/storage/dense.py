@@ -135,7 +135,7 @@ class Dense:
         n_cells = 0
         for slab in self._spread():
             n_cells += slab.size
-            flat = slab.astype(np.float64).reshape(-1)
+            flat = slab.astype(np.float64, copy=False).reshape(-1)
             total += float(flat.sum())
             squares += float(flat @ flat)
         return total / n_cells, squares / n_cells
