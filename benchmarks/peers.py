@@ -20,6 +20,7 @@ from benchmarks.real_data import SparseData
 from benchmarks.results import Method
 
 Factors = list[np.ndarray]
+EPOCHS = (5, 10, 20, 30, 40, 60, 80, 100)  # that GenTen's sampled fits are limited to
 EPS = 1e-9  # added to the model inside logarithms
 BLOCK = 1 << 17  # nonzeros looked at together
 
@@ -252,7 +253,7 @@ def genten_sgd(
     start: Factors,
     loss: str,
     max_seconds: float = 120.0,
-    epochs: Sequence[int] = (5, 10, 20, 30, 40, 60, 80, 100),
+    epochs: Sequence[int] = EPOCHS,
     **settings: Any,
 ) -> PeerRun:
     """gcp_sgd with Adam. Separate full calls with growing limits, until one takes max_seconds.
