@@ -30,7 +30,7 @@ def draw(figure: Json, path: Path) -> Path:
         canvas = Figure(layout="constrained")
         axes = canvas.subplots()
         (_bars if figure["kind"] == "Bars" else _lines)(canvas, axes, figure)
-        axes.set_title(figure["title"], loc="left", fontsize=10)
+        canvas.suptitle(figure["title"], x=0.01, ha="left", fontsize=10)
         path.parent.mkdir(parents=True, exist_ok=True)
         canvas.savefig(path, metadata={"Date": None})
     return path

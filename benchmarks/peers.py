@@ -21,6 +21,7 @@ from smartcpd.paper.peers import SparseData, start_for
 
 __all__ = ["PeerRun", "genten_lbfgsb", "genten_sgd", "pyttb_adam", "pyttb_apr", "start_for"]
 
+EPOCHS = (5, 10, 20, 30, 40, 60, 80, 100)  # that GenTen's sampled fits are limited to
 EPS = 1e-9  # added to the model inside logarithms
 BLOCK = 1 << 17  # nonzeros looked at together
 
@@ -147,7 +148,7 @@ def genten_sgd(
     start: Factors,
     loss: str,
     max_seconds: float = 120.0,
-    epochs: Sequence[int] = (5, 10, 20, 30, 40, 60, 80, 100),
+    epochs: Sequence[int] = EPOCHS,
     **settings: Any,
 ) -> PeerRun:
     """gcp_sgd with Adam, separate calls with growing limits."""

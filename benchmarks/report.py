@@ -28,10 +28,17 @@ runs alternate, so that a noisy moment hits all of them. Ratios are those of pai
 """
 
 
-def write_report(folder: Path) -> Path:
+QUICK = """
+This is the quick form: a seed or two and short limits, for peers as well, so that some verdicts
+mean little. The figures to cite are those of `make bench`.
+"""
+
+
+def write_report(folder: Path, quick: bool = False) -> Path:
+    """Set RESULTS.md, and the figures it shows, from the records of a folder."""
     records = stored(folder)
     images = folder / "images"
-    parts = [HEAD, *_summary(records)]
+    parts = [HEAD + QUICK if quick else HEAD, *_summary(records)]
     for record in records:
         parts.extend(_section(record, images))
     path = folder / "RESULTS.md"

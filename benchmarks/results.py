@@ -159,7 +159,7 @@ def number(value: Any) -> str:
     if not isinstance(value, int | float):
         return str(value)
     if isinstance(value, int) or value == int(value):
-        return f"{int(value):,}" if abs(value) < 1e15 else f"{value:.3g}"
+        return f"{int(value):,}" if abs(value) >= 1e6 else str(int(value))
     if not 1e-3 <= abs(value) < 1e5:
         return f"{value:.2e}"
     digits = max(0, 2 - math.floor(math.log10(abs(value))))

@@ -39,7 +39,7 @@ def run_named(names: list[str], quick: bool = False) -> None:
             continue
         options = {"quick": True} if quick and takes_quick else {}
         run_case(name, case.__doc__ or name, case.run, folder, **options)
-        write_report(folder)
+        write_report(folder, quick)
 
 
 def run_case(

@@ -88,7 +88,7 @@ def run(quick: bool = False) -> Iterator[Result]:
     yield Method("pyttb", f"gcp_opt, LBFGSB(maxiter={ITERATIONS}), random start", blas_threads())
     seeds = SEEDS[:1] if quick else SEEDS
     bars: dict[str, dict[str, float | Spread]] = {}
-    for kind, times_to_aim, times_whole in CASES[1::2] if quick else CASES:
+    for kind, times_to_aim, times_whole in CASES[1::4] if quick else CASES:
         compiled(kind)
         aimed, whole, pairs = [], [], []
         for seed in seeds:

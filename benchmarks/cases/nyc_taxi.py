@@ -26,7 +26,7 @@ def run(quick: bool = False) -> Iterator[Result]:
     yield peers.genten_method("cp_opt, L-BFGS-B, memory=20, ftol=1e-10, given the nonzeros")
     X = nyc_taxi()
     data = sparse_data(X)
-    limit = 8.0 if quick else LIMIT
+    limit = 5.0 if quick else LIMIT
     SmartCPD(RANK, "poisson", random_state=99).fit(X)  # compiles
     ratios: dict[str, list[float]] = {}
     for seed in SEEDS[:1] if quick else SEEDS:
@@ -36,7 +36,7 @@ def run(quick: bool = False) -> Iterator[Result]:
         for peer in (
             peers.pyttb_apr(data, start, "mu", limit),
             peers.pyttb_lbfgsb(data, start, "poisson", limit),
-            peers.genten_lbfgsb(data, start, max_iterations=20 if quick else 300, memory=20),
+            peers.genten_lbfgsb(data, start, max_iterations=5 if quick else 300, memory=20),
         ):
             mine = seconds_to(history, peer.loss * (1 + MARGIN if peer.loss > 0 else 1 - MARGIN))
             traces[peer.name] = peer.trace

@@ -23,7 +23,7 @@ def run(quick: bool = False) -> Iterator[Result]:
     yield Method("smartcpd", "defaults", threads.resolve(None))
     yield Method("pyttb", "cp_apr, mu and pdnr, defaults", blas_threads())
     yield peers.genten_method("cp_opt and gcp_sgd, settings in the table")
-    limit = 15.0 if quick else LIMIT
+    limit = 5.0 if quick else LIMIT
     data = chicago_2022()
     X = tensor_of(data)
     start = peers.start_for(data, RANK, seed=0)
@@ -43,8 +43,8 @@ def run(quick: bool = False) -> Iterator[Result]:
     runs = [
         peers.pyttb_apr(data, start, "mu", limit),
         peers.pyttb_apr(data, start, "pdnr", limit),
-        peers.genten_lbfgsb(data, start, max_iterations=50 if quick else 1000),
-        peers.genten_sgd(data, start, "poisson", limit),
+        peers.genten_lbfgsb(data, start, max_iterations=5 if quick else 1000),
+        peers.genten_sgd(data, start, "poisson", limit, epochs=(5,) if quick else peers.EPOCHS),
     ]
     for peer in runs:
         yield Row(table, row(peer.description, peer.seconds_to(TARGET), peer.loss, peer.seconds))

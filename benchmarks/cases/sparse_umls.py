@@ -22,7 +22,8 @@ def run(quick: bool = False) -> Iterator[Result]:
     yield Method("smartcpd", "defaults", threads.resolve(None))
     yield Method("pyttb", "gcp_opt, Adam, stratified, the better rate", blas_threads())
     yield peers.genten_method("gcp_sgd, Adam, semi-stratified, fused, the better rate")
-    limit = 5.0 if quick else LIMIT
+    limit, rates = (3.0, RATES[1:]) if quick else (LIMIT, RATES)
+    epochs = (5,) if quick else peers.EPOCHS
     data = umls()
     X = tensor_of(data)
     SmartCPD(RANK, LOSS, random_state=99, max_epochs=60).fit(X)  # compiles
@@ -32,8 +33,8 @@ def run(quick: bool = False) -> Iterator[Result]:
         history = SmartCPD(RANK, LOSS, random_state=seed).fit(X).history_
         traces = {"smartcpd": trace_of(history)}
         tried = {
-            "pyttb": [peers.pyttb_adam(data, start, LOSS, r, limit, seed) for r in RATES],
-            "GenTen": [peers.genten_sgd(data, start, LOSS, limit, rate=r) for r in RATES],
+            "pyttb": [peers.pyttb_adam(data, start, LOSS, r, limit, seed) for r in rates],
+            "GenTen": [peers.genten_sgd(data, start, LOSS, limit, epochs, rate=r) for r in rates],
         }
         for name, runs in tried.items():
             best = min(runs, key=lambda peer: peer.loss)

@@ -15,22 +15,23 @@ from smartcpd.sampling.uniform import Uniform
 from smartcpd.solvers.sweeper import Sweeper
 from smartcpd.stack import stack
 
-SHAPE, RANK = (1000, 1000, 200), 50
+SHAPE, QUICK_SHAPE, RANK = (1000, 1000, 200), (300, 300, 200), 50
 
 
 def run(quick: bool = False) -> Iterator[Result]:
     yield Method("smartcpd", "solver='smd', an epoch", "1 and 2")
-    X, _ = datasets.count(SHAPE, RANK, a_max=0.2, random_state=0)
+    shape = QUICK_SHAPE if quick else SHAPE
+    X, _ = datasets.count(shape, RANK, a_max=0.2, random_state=0)
     problem = Problem.build(X, RANK, "poisson")
-    entries = 2 * RANK * sum(SHAPE) / 3
-    n_iterations = int(np.prod(SHAPE) / entries)
+    entries = 2 * RANK * sum(shape) / 3
+    n_iterations = int(np.prod(shape) / entries)
     results, tasks = {}, {}
     for n_threads in (1, 2):
         settings = make_settings(problem, n_threads=n_threads)
 
         def epoch(settings=settings, n_threads=n_threads):  # type: ignore[no-untyped-def]
             rng = np.random.default_rng(1)
-            A = stack([rng.random((size, RANK)) for size in SHAPE])
+            A = stack([rng.random((size, RANK)) for size in shape])
             with threads.limited_to(n_threads):
                 sweeper = Sweeper(problem, problem.phases[0], settings)
                 sweeper.start(A, rng)

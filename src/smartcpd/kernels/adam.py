@@ -28,8 +28,9 @@ STRIPE = 4
 ZERO, ONE = np.float32(0), np.float32(1)
 FIRST, NEXT = np.uint64(0), np.uint64(1)
 """Without a sign, so that indices need no check whether they count from the end."""
-WORTH_GROUPS = 2048
-"""Cells of an iteration from which on there are two groups."""
+WORTH_GROUPS = 1 << 15
+"""Cells of an iteration from which on there are two groups: with fewer, threads would wait for each
+other as long as they work, and much longer where other programs want the processor."""
 
 
 def make_cut(order: int, place: int = 0) -> Any:

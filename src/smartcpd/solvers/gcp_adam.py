@@ -28,7 +28,7 @@ from smartcpd.solvers.merging import merged
 from smartcpd.solvers.tracker import Tracker
 from smartcpd.stack import stack
 
-LEG_CELLS = 1 << 16
+LEG_CELLS = 1 << 17
 """Compiled code returns after about this many cells, so that Ctrl-C and time limits work."""
 
 
