@@ -130,13 +130,17 @@ class RunFolder:
             "--out."
         )
 
+    def save_model(self, run: Run) -> None:
+        """Write the model and what is known of it, without factors and report."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        persistence.save(run.model, self.model, run.to_dict())
+
     def save(self, run: Run) -> Path:
         """Write everything; return the path of the report.
 
         Every file is replaced whole or not at all, the model first.
         """
-        self.path.mkdir(parents=True, exist_ok=True)
-        persistence.save(run.model, self.model, run.to_dict())
+        self.save_model(run)
         write_factors(self.factors, run.model)
         return self.write_report(run)
 
