@@ -110,6 +110,7 @@ def _sentence(error: BaseException) -> str:
 
 def in_flags(sentence: str) -> str:
     """A sentence of the library with options in place of parameters."""
+    sentence = sentence.replace("fit without checkpoints", "add --checkpoint-every 0")
     return re.sub(rf"\b({'|'.join(FLAGS)})=", lambda found: FLAGS[found[1]] + " ", sentence)
 
 

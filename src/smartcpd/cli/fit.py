@@ -18,6 +18,7 @@ from smartcpd.cli.codes import INTERRUPTED
 from smartcpd.cli.console import print_json, say, stdout
 from smartcpd.cli.inputs import TableOptions, load, source_facts, stem
 from smartcpd.cli.options import completer, pairs, whole_numbers
+from smartcpd.errors import InvalidParameterError
 
 NEVER = 1e9
 """Seconds that no run lasts."""
@@ -214,12 +215,12 @@ class Job:
         chosen = choose_loss(X) if known is None else as_chosen(X, known)
         say(f"Fitting {_described(X)}, loss {chosen.loss} ...", quiet)
         new = not self.folder.path.exists()
-        self.folder.claim(force, resume)
         saving: dict[str, Any] = {"resume": resume}
         if checkpoint_every > 0 or resume:
             saving["checkpoint"] = self.folder.checkpoint
             saving["checkpoint_every"] = checkpoint_every or NEVER
         try:
+            self.folder.claim(force, resume, self.rank * sum(X.shape))
             result = fitting.fit(
                 X,
                 self.rank,
@@ -239,6 +240,14 @@ class Job:
             run = self._saved(result, X, chosen)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(self._how_to_go_on(found=True)) from None
+        except OSError as error:
+            if not self.folder.resumable:
+                raise
+            raise InvalidParameterError(
+                f"The results could not be written to {self.folder.path}: "
+                f"{error.strerror or error}. The checkpoint is kept: make room, and go on with "
+                "--resume."
+            ) from error
         if not result.status.interrupted:
             self.folder.drop_checkpoint()
         return run

@@ -13,6 +13,8 @@ from smartcpd.cli.options import Json
 from smartcpd.quality import Quality
 from smartcpd.runs import Run, RunFolder
 
+EXCESS = 0.05
+"""Share of the deviance above what a true model would explain that speaks for chance."""
 EXAMPLES = "Example: smartcpd show chicago_crime_2022-smartcpd --top 8"
 
 
@@ -45,7 +47,7 @@ def print_run(run: Run, top: int = 5) -> None:
         console.print(Text(f"- {printable(note)}"))
     quality = run.quality
     if quality is not None and quality.deviance_explained is not None:
-        console.print(Text(f"- {_explained(quality)}"))
+        console.print(Text(f"- {_explained(quality, run.model.rank)}"))
     console.print(Text(f"- {printable(str(run.status))}"))
 
 
@@ -53,16 +55,17 @@ def counted(rank: int) -> str:
     return "1 component" if rank == 1 else f"{rank:,} components"
 
 
-def _explained(quality: Quality) -> str:
-    share, attainable = quality.deviance_explained, quality.deviance_attainable
+def _explained(quality: Quality, rank: int) -> str:
+    share, best = quality.deviance_explained, quality.deviance_attainable
     assert share is not None
     sentence = f"The model explains {share:.1%} of the deviance"
-    if attainable is None:
+    if best is None or quality.data == "measurements":
         return f"{sentence}."
-    if attainable < share:
-        # That may be below nothing, where the data is more regular than chance would leave it.
+    if share <= best:
+        return f"{sentence}; of data drawn from the model itself it would explain {best:.1%}."
+    if share - best > EXCESS and rank > 1:
         return f"{sentence}, more than of data drawn from the model itself: is the rank too high?"
-    return f"{sentence}; of data drawn from the model itself it would explain {attainable:.1%}."
+    return f"{sentence}."
 
 
 def summary(run: Run, folder: RunFolder, top: int = 10) -> dict[str, Any]:
