@@ -198,6 +198,20 @@ class TestBadMoments:
         assert run(*counts, "--resume")[0] == 0
         assert RunFolder("X-smartcpd").load().quality is not None
 
+    def test_interrupted_in_the_middle_of_several_starts(self):
+        X, _ = smartcpd.datasets.count((20, 20, 20), rank=3, random_state=0)
+        epochs = [0]
+
+        def interrupt_the_second(report):
+            epochs.append(report.record.epoch)
+            if epochs[-1] < epochs[-2]:
+                raise KeyboardInterrupt
+
+        found = smartcpd.fitting.fit(
+            X, 3, "poisson", solver="smd", n_init=6, random_state=0, callback=interrupt_the_second
+        )
+        assert found.status.interrupted
+
     def test_disk_that_is_full_before(self, counts, run, monkeypatch):
         usage = namedtuple("usage", "total used free")
         monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(1, 1, 1000))
