@@ -206,3 +206,17 @@ def test_code_of_the_page_has_no_way_out(text):
     assert not re.search(
         r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(|fetch\(", script
     )
+
+
+def test_whiskers_stay_in_the_picture():
+    import re
+    from types import SimpleNamespace
+
+    from smartcpd.quality.result import Bin
+    from smartcpd.report.fit import calibration_picture
+
+    bins = tuple(Bin(m, m, 3.0, m, m, 50.0) for m in (0.5, 1.0, 2.0))
+    found = calibration_picture(SimpleNamespace(calibration=bins, data="measurements"))
+    whiskers = re.findall(r"<line[^>]*whisker[^>]*>", found)
+    assert len(whiskers) == 3
+    assert all(float(y) >= 0 for w in whiskers for y in re.findall(r'y[12]="([-\d.]+)"', w))

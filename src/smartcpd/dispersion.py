@@ -36,7 +36,7 @@ def estimate(model: CPModel, X: Any, absent: str = "zero", seed: int = 0) -> flo
     if needs_dispersion(loss):
         power = 2.0 if loss.name == "gamma" else 2.0 - loss.params[0]
         return _floored(_pearson(model, storage, power, seed) * correction)
-    if loss.name in ("poisson", "poisson-log") and not _is_whole(storage):
+    if loss.name in ("poisson", "poisson-log") and not is_whole(storage):
         return _floored(_pearson(model, storage, 1.0, seed) * correction)
     return None
 
@@ -62,7 +62,8 @@ def _huber(loss: Loss, mean_loss: float) -> float:
     return float(np.exp(best.x))
 
 
-def _is_whole(storage: Any) -> bool:
+def is_whole(storage: Any) -> bool:
+    """Whether all values that are stored are whole numbers."""
     values = storage.values if isinstance(storage, SparseTensor) else storage.array
     if values.dtype.kind != "f":
         return True

@@ -9,8 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from smartcpd import losses
+from smartcpd.dispersion import is_whole
 from smartcpd.errors import InvalidDataError
 from smartcpd.losses import Loss
+from smartcpd.losses.base import Data
 from smartcpd.storage import SparseTensor, as_storage
 
 PIECE = 1 << 20
@@ -95,6 +97,18 @@ def choose_loss(X: Any, absent: str = "zero") -> Choice:
         found.look(np.zeros(1, storage.values.dtype))
     name, why = _verdict(found)
     return Choice(losses.get(name), f"{name}, because {why}")
+
+
+def as_chosen(X: Any, loss: Loss, absent: str = "zero") -> Choice:
+    """A loss of the user's own, and what it means for values that it was not made for."""
+    reason = f"{loss}, as you chose"
+    if loss.data is Data.COUNTS and not is_whole(as_storage(X, absent)):
+        reason += "; not all values are whole numbers, so they are no counts and " + (
+            "are fitted by their Kullback-Leibler divergence"
+            if loss.name.startswith("poisson")
+            else "probabilities under the loss mean little"
+        )
+    return Choice(loss, reason)
 
 
 def _pieces(storage: Any) -> Iterator[np.ndarray]:

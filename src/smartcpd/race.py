@@ -63,6 +63,10 @@ class Racers:
                 legs = [(relays[k], found[k].result.factors, streams[k]) for k in order]
                 found = self._run(legs, True, None)
         best = min(found, key=lambda scored: scored.objective)
+        for scored in found:
+            if scored.result.status.interrupted:
+                # Whichever start is best so far, the race was not run to its end.
+                best = best._replace(result=replace(best.result, status=scored.result.status))
         return best if self.repairs is None else self._repaired(best, self.repairs, streams[0])
 
     def _repaired(self, best: Scored, solver: Solver, rng: np.random.Generator) -> Scored:

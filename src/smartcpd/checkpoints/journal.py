@@ -197,7 +197,7 @@ def opened(
     needed = 2 * MODELS * 8 * n_parameters  # a checkpoint is replaced by one beside it
     if free < needed:
         raise CheckpointError(
-            f"Checkpoints in {path} need about {needed / 1e6:,.0f} MB, and the disk has "
-            f"{free / 1e6:,.0f} MB left. Choose another folder, or fit without checkpoints."
+            f"Checkpoints in {path} need about {needed / 1e6:,.3g} MB, and the disk has "
+            f"{free / 1e6:,.3g} MB left. Choose another folder, or fit without checkpoints."
         )
     return Journal(path, every)

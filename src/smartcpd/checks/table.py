@@ -9,6 +9,7 @@ from smartcpd.errors import InvalidDataError
 from smartcpd.tables.columns import Column, Family
 from smartcpd.tables.sources import Source, opened
 from smartcpd.tables.sql import SOURCE, explained, one_row
+from smartcpd.tables.wishes import joined
 
 FEW, MANY = 2, 5_000
 """Labels between which a column makes a good mode as it is."""
@@ -17,11 +18,19 @@ MOST_MODES = 4
 TIMES = (Family.DATE, Family.MOMENT, Family.CLOCK)
 
 
-def check_table(path: str) -> dict[str, Any]:
-    """Figures and advice about a table; only what JSON knows."""
-    with opened(path, None) as source:
+def check_table(path: str, header: bool | None = None) -> dict[str, Any]:
+    """Figures and advice about a table; only what JSON knows.
+
+    ``header`` says whether the first line of a text file names its columns, if it is known.
+    """
+    with opened(path, None, header) as source:
         columns = list(source.columns.values())
         rows, facts = _facts(source, columns)
+        guesses = list(source.guesses)
+        if source.header_is_a_guess:
+            guesses.append(
+                "The first line was taken for the names of columns; if it is data, say --no-header."
+            )
     if rows == 0:
         raise InvalidDataError(f"There is no row in {path}.")
     described = []
@@ -40,7 +49,7 @@ def check_table(path: str) -> dict[str, Any]:
         "file": path,
         "rows": rows,
         "columns": described,
-        "advice": _advice(path, described, rows),
+        "advice": [*_advice(path, described, rows, header), *guesses],
     }
 
 
@@ -72,7 +81,7 @@ def _as_mode(column: Column, different: int, rows: int) -> str:
     return "yes"
 
 
-def _advice(path: str, columns: list[dict[str, Any]], rows: int) -> list[str]:
+def _advice(path: str, columns: list[dict[str, Any]], rows: int, header: bool | None) -> list[str]:
     sentences = [
         f"Column {c['name']!r} has no value in {c['missing']:,} of {rows:,} rows; they are left "
         "out where it is a mode."
@@ -86,8 +95,10 @@ def _advice(path: str, columns: list[dict[str, Any]], rows: int) -> list[str]:
         chosen += more[: MOST_MODES - len(chosen)]
     if len(chosen) < 2:
         return [*sentences, "Fewer than two columns could be modes; choose bins for others."]
-    words = ["smartcpd", "fit", path, "--modes", ",".join(c["name"] for c in chosen)]
+    words = ["smartcpd", "fit", path, "--modes", joined(c["name"] for c in chosen)]
     large = [c["name"] for c in chosen if c["advice"].startswith("with --top")]
     if large:
-        words += ["--top", ",".join(f"{name}={KEPT}" for name in large)]
+        words += ["--top", joined(f"{name}={KEPT}" for name in large)]
+    if header is not None:
+        words.append("--header" if header else "--no-header")
     return [*sentences, f"To begin with: {shlex.join(words)}"]

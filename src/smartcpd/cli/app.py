@@ -5,9 +5,11 @@ from __future__ import annotations
 import functools
 import importlib
 import os
+import re
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
@@ -15,14 +17,24 @@ import typer
 
 from smartcpd.cli.codes import FAILED, INTERRUPTED
 from smartcpd.cli.console import complain, say
+from smartcpd.cli.help import Command, Group
 from smartcpd.errors import SmartCPDError
 
 COMMANDS = ("fit", "show", "report", "predict", "compare", "check", "convert", "paper")
 """Modules of this package, each with a function of its name."""
 DEBUG = "SMARTCPD_DEBUG"
+FLAGS = {
+    "bins": "--bin",
+    "random_state": "--seed",
+    "n_threads": "--threads",
+    **{n: f"--{n}" for n in ("agg", "header", "modes", "rest", "top", "value", "where")},
+    **{n: f"--{n.replace('_', '-')}" for n in ("max_time", "n_init")},
+}
+"""What parameters that messages of the library name are called here."""
 
 app = typer.Typer(
     name="smartcpd",
+    cls=Group,
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
@@ -71,19 +83,39 @@ def guarded(command: Callable[..., Any]) -> Callable[..., Any]:
                 raise
             complain(_sentence(error))
             raise typer.Exit(FAILED) from None
+        except (typer.Exit, typer.Abort, typer.BadParameter):
+            raise
+        except Exception as error:
+            if os.environ.get(DEBUG):
+                raise
+            complain(
+                f"Something went wrong that should not have ({type(error).__name__}: {error}); "
+                "--debug shows where."
+            )
+            raise typer.Exit(FAILED) from None
 
     return run
 
 
 def _sentence(error: BaseException) -> str:
     if isinstance(error, SmartCPDError):
-        return str(error)
+        return in_flags(str(error))
     if isinstance(error, MemoryError):
         return f"There is not enough memory ({error or 'none left'}); 'smartcpd check' tells more."
     if isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename else ""
         return f"{where}{error.strerror}."
     return str(error)
+
+
+def in_flags(sentence: str) -> str:
+    """A sentence of the library with options in place of parameters."""
+    sentence = sentence.replace("fit without checkpoints", "add --checkpoint-every 0")
+    return re.sub(rf"\b({'|'.join(FLAGS)})=", lambda found: FLAGS[found[1]] + " ", sentence)
+
+
+def _warn(message: Warning | str, *where: Any, **more: Any) -> None:
+    say(f"warning: {' '.join(str(message).split())}")
 
 
 def _interrupt(number: int, frame: Any) -> None:
@@ -96,6 +128,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if "--debug" in given:  # wherever it stands
         given.remove("--debug")
         given.insert(0, "--debug")
+    else:
+        warnings.showwarning = _warn
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            # A label that the terminal cannot show must not end the program.
+            stream.reconfigure(errors="replace")
     if threading.current_thread() is threading.main_thread():
         # Whoever asks a long run to end gets what was found so far, as with Ctrl-C.
         signal.signal(signal.SIGTERM, _interrupt)
@@ -104,4 +142,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 for _name in COMMANDS:
     _module = importlib.import_module(f"smartcpd.cli.{_name}")
-    app.command(_name, epilog=getattr(_module, "EXAMPLES", None))(guarded(getattr(_module, _name)))
+    app.command(_name, cls=Command, epilog=getattr(_module, "EXAMPLES", None))(
+        guarded(getattr(_module, _name))
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any
 
 import typer
@@ -10,7 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from smartcpd.cli.console import print_json, printable, stdout
-from smartcpd.cli.options import Json
+from smartcpd.cli.inputs import refuse_stdin
+from smartcpd.cli.options import Header, Json
 from smartcpd.files import is_tensor_file
 
 EXAMPLES = """\
@@ -24,12 +26,16 @@ smartcpd check counts.tns --rank 20
 
 def check(
     file: Annotated[str, typer.Argument(metavar="FILE", help="A tensor or a table.")],
-    rank: Annotated[int, typer.Option("--rank", "-r", min=1, help="For the memory needed.")] = 10,
+    rank: Annotated[
+        int, typer.Option("--rank", "-r", min=1, metavar="N", help="For the memory needed.")
+    ] = 10,
+    header: Header = None,
     json: Json = False,
 ) -> None:
     """Say what a file holds, which losses can describe it, and how to fit it."""
     from smartcpd import checks
 
+    refuse_stdin(file)
     if is_tensor_file(file):
         tensor = checks.check_tensor(file, rank)
         if json:
@@ -37,7 +43,7 @@ def check(
         else:
             _print_tensor(stdout(), tensor)
         return
-    table = checks.check_table(file)
+    table = checks.check_table(file, header)
     if json:
         print_json(table)
     else:
@@ -49,7 +55,7 @@ def _print_tensor(console: Console, found: dict[str, Any]) -> None:
     console.print(Text(f"{shape}, {found['kind']}, {found['dtype']}", style="bold"))
     lines = [
         f"{found['cells']:,} cells, {found['nonzeros']:,} nonzeros ({found['density']:.3g} %), "
-        f"values from {found['lowest']:g} to {found['highest']:g}",
+        + _extent(found),
         f"{found['duplicates']:,} duplicate entries, which are added up"
         if found["duplicates"]
         else "no duplicate entries",
@@ -69,12 +75,18 @@ def _print_tensor(console: Console, found: dict[str, Any]) -> None:
         console.print(Text(f"- {printable(sentence)}"))
 
 
+def _extent(found: dict[str, Any]) -> str:
+    if math.isnan(found["lowest"]) or math.isnan(found["highest"]):
+        return "NaN among the values"
+    return f"values from {found['lowest']:g} to {found['highest']:g}"
+
+
 def _print_table(console: Console, found: dict[str, Any]) -> None:
     console.print(Text(f"A table of {found['rows']:,} rows", style="bold"))
     table = Table(box=None, pad_edge=False)
     for heading in ("column", "holds", "different (about)", "missing", "as a mode"):
         numeric = heading.startswith(("different", "missing"))
-        table.add_column(heading, justify="right" if numeric else "left")
+        table.add_column(heading, justify="right" if numeric else "left", overflow="fold")
     for column in found["columns"]:
         table.add_row(
             Text(printable(column["name"])),

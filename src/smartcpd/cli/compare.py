@@ -61,6 +61,13 @@ def compare(
         key=lambda pair: pair.first,
     )
     score = float(np.mean([pair.similarity for pair in found]))
+    ranks = one.model.rank, other.model.rank
+    if ranks[0] != ranks[1]:
+        which = "first" if ranks[0] > ranks[1] else "second"
+        left_out.append(
+            f"{abs(ranks[0] - ranks[1]):,} of the {max(ranks):,} components of the {which} run "
+            "have no counterpart."
+        )
     for sentence in left_out:
         say(sentence)
     names = [mode.name for mode in one.model.named_modes]

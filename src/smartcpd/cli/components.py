@@ -55,7 +55,8 @@ def _digits(share: float) -> str:
 
 def _label(mode: Mode, row: int) -> str:
     row = range(len(mode))[row]
-    text = printable(Mode(mode.name, mode.labels[row : row + 1], mode.kind).text()[0])
+    text = Mode(mode.name, mode.labels[row : row + 1], mode.kind).text()[0]
+    text = printable(" ".join(text.split()))
     return text if len(text) <= LABEL else text[: LABEL - 1] + "…"
 
 

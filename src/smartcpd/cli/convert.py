@@ -40,6 +40,7 @@ def convert(
     top: options.Top = None,
     rest: options.Rest = "gather",
     where: options.Where = None,
+    header: options.Header = None,
     force: Annotated[bool, typer.Option("--force", help="Replace OUT if it exists.")] = False,
 ) -> None:
     """Write a tensor in another format; .npz and .nc keep labels."""
@@ -52,7 +53,7 @@ def convert(
             f"{target} exists already; choose another name, or replace it with --force."
         )
     table = TableOptions(
-        modes, value, agg, pairs("--bin", bin_), whole_numbers("--top", top), rest, where
+        modes, value, agg, pairs("--bin", bin_), whole_numbers("--top", top), rest, where, header
     )
     X = load(source, table)
     for note in getattr(X, "notes", ()):

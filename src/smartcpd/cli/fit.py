@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shlex
 import sys
 from collections.abc import Mapping
@@ -17,6 +18,7 @@ from smartcpd.cli.codes import INTERRUPTED
 from smartcpd.cli.console import print_json, say, stdout
 from smartcpd.cli.inputs import TableOptions, load, source_facts, stem
 from smartcpd.cli.options import completer, pairs, whole_numbers
+from smartcpd.errors import InvalidParameterError
 
 NEVER = 1e9
 """Seconds that no run lasts."""
@@ -53,11 +55,15 @@ def fit(
     top: options.Top = None,
     rest: options.Rest = "gather",
     where: options.Where = None,
-    rank: Annotated[int, typer.Option("--rank", "-r", min=1, help="Number of components.")] = 10,
+    header: options.Header = None,
+    rank: Annotated[
+        int, typer.Option("--rank", "-r", min=1, metavar="N", help="Number of components.")
+    ] = 10,
     loss: Annotated[
         str,
         typer.Option(
             "--loss",
+            metavar="NAME",
             help=f"How the data was made: auto (from the values), {', '.join(losses.names())}"
             ". Parameters in brackets: 'huber(1.5)'.",
             autocompletion=completer(["auto", *losses.names()]),
@@ -68,6 +74,7 @@ def fit(
         str,
         typer.Option(
             "--constraint",
+            metavar="NAME",
             help=f"On the factors: auto, {', '.join(constraints.names())}.",
             autocompletion=completer(["auto", *constraints.names()]),
             rich_help_panel=METHOD,
@@ -77,6 +84,7 @@ def fit(
         str,
         typer.Option(
             "--solver",
+            metavar="NAME",
             help=f"One of {', '.join(solvers.names())}.",
             autocompletion=completer(solvers.names()),
             rich_help_panel=METHOD,
@@ -85,20 +93,41 @@ def fit(
     seed: Annotated[
         int,
         typer.Option(
-            "--seed", min=0, help="The same seed gives the same bits.", rich_help_panel=METHOD
+            "--seed",
+            min=0,
+            metavar="N",
+            help="The same seed gives the same bits.",
+            rich_help_panel=METHOD,
         ),
     ] = 0,
     n_init: Annotated[
         int,
-        typer.Option("--n-init", min=1, help="Starts that are compared.", rich_help_panel=METHOD),
+        typer.Option(
+            "--n-init",
+            min=1,
+            metavar="N",
+            help="Starts that are compared.",
+            rich_help_panel=METHOD,
+        ),
     ] = 1,
     max_time: Annotated[
         float | None,
-        typer.Option("--max-time", help="Seconds after which to stop.", rich_help_panel=METHOD),
+        typer.Option(
+            "--max-time",
+            metavar="SECONDS",
+            help="When to stop, finished or not.",
+            rich_help_panel=METHOD,
+        ),
     ] = None,
     threads: Annotated[
         int | None,
-        typer.Option("--threads", min=1, help="Threads; all by default.", rich_help_panel=METHOD),
+        typer.Option(
+            "--threads",
+            min=1,
+            metavar="N",
+            help="Threads; all by default.",
+            rich_help_panel=METHOD,
+        ),
     ] = None,
     out: Annotated[
         Path | None,
@@ -138,7 +167,7 @@ def fit(
     if force and resume:
         raise typer.BadParameter("--force replaces a run and --resume goes on with it; give one.")
     table = TableOptions(
-        modes, value, agg, pairs("--bin", bin_), whole_numbers("--top", top), rest, where
+        modes, value, agg, pairs("--bin", bin_), whole_numbers("--top", top), rest, where, header
     )
     method = {
         "constraint": constraint,
@@ -176,22 +205,22 @@ class Job:
     def run(self, force: bool, resume: bool, checkpoint_every: float, quiet: bool) -> Any:
         """Read, fit, save."""
         from smartcpd import fitting, losses
-        from smartcpd.loss_choice import Choice, choose_loss
+        from smartcpd.loss_choice import as_chosen, choose_loss
 
         self.folder.check(force, resume)
         solvers.get(str(self.method["solver"]))
         known = None if self.loss == "auto" else losses.get(self.loss)
         say(f"Reading {self.file} ...", quiet)
         X = load(self.file, self.table)
-        chosen = choose_loss(X) if known is None else Choice(known, f"{known}, as you chose")
+        chosen = choose_loss(X) if known is None else as_chosen(X, known)
         say(f"Fitting {_described(X)}, loss {chosen.loss} ...", quiet)
         new = not self.folder.path.exists()
-        self.folder.claim(force, resume)
         saving: dict[str, Any] = {"resume": resume}
         if checkpoint_every > 0 or resume:
             saving["checkpoint"] = self.folder.checkpoint
             saving["checkpoint_every"] = checkpoint_every or NEVER
         try:
+            self.folder.claim(force, resume, self.rank * sum(X.shape))
             result = fitting.fit(
                 X,
                 self.rank,
@@ -201,25 +230,52 @@ class Job:
                 **saving,
             )
         except KeyboardInterrupt:
-            if self.folder.resumable:
-                raise KeyboardInterrupt(
-                    "Interrupted; --resume goes on from the last checkpoint."
-                ) from None
-            raise
+            raise KeyboardInterrupt(self._how_to_go_on()) from None
         except BaseException:
             if new:
                 self.folder.abandon()
             raise
         say("Writing the report ...", quiet)
-        run = self._summed_up(result, X, chosen)
-        self.folder.save(run)
+        try:
+            run = self._saved(result, X, chosen)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(self._how_to_go_on(found=True)) from None
+        except OSError as error:
+            if not self.folder.resumable:
+                raise
+            raise InvalidParameterError(
+                f"The results could not be written to {self.folder.path}: "
+                f"{error.strerror or error}. The checkpoint is kept: make room, and go on with "
+                "--resume."
+            ) from error
         if not result.status.interrupted:
             self.folder.drop_checkpoint()
         return run
 
+    def _how_to_go_on(self, found: bool = False) -> str:
+        """After an interruption; ``found`` says that there was a model to save."""
+        if found and self.folder.header.exists():
+            folder = shlex.quote(str(self.folder.path))
+            return (
+                f"Interrupted: the model is in {self.folder.path}, and 'smartcpd report {folder}' "
+                "writes its report."
+            )
+        if self.folder.resumable:
+            return "Interrupted; --resume goes on from the last checkpoint."
+        return ""
+
+    def _saved(self, result: Any, X: Any, chosen: Any) -> Any:
+        """The run in its folder: the model at once, then what takes time to find out about it."""
+        from smartcpd.quality import measure
+
+        run = self._summed_up(result, X, chosen)
+        self.folder.save_model(run)
+        run = dataclasses.replace(run, quality=measure(run.model, X))
+        self.folder.save(run)
+        return run
+
     def _summed_up(self, result: Any, X: Any, chosen: Any) -> Any:
         from smartcpd import dispersion
-        from smartcpd.quality import measure
         from smartcpd.runs import Run
         from smartcpd.shares import readable
 
@@ -233,7 +289,6 @@ class Job:
             solver=result.solver,
             settings={"rank": self.rank, "loss": str(chosen.loss)} | given | self.table.chosen(),
             data=source_facts(self.file, X),
-            quality=measure(model, X),
             dispersion=dispersion.estimate(model, X),
             notes=(f"Loss {chosen.reason}.", *getattr(X, "notes", ())),
             command=self._command(),
@@ -243,12 +298,7 @@ class Job:
     def _command(self) -> str:
         """The command that repeats the run."""
         words = ["smartcpd", "fit", self.file]
-        for name, value in self.table.chosen().items():
-            text = value
-            if isinstance(value, Mapping):
-                text = ",".join(f"{k}={v}" for k, v in value.items())
-            words += ["--bin" if name == "bins" else f"--{name}", str(text)]
-        words += ["--rank", str(self.rank)]
+        words += [*self.table.words(), "--rank", str(self.rank)]
         if self.loss != "auto":
             words += ["--loss", self.loss]
         flags = {"random_state": "--seed", "n_threads": "--threads"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 from smartcpd.errors import InvalidParameterError
 from smartcpd.files import is_tensor_file, read, split
+from smartcpd.tables.wishes import joined
 
 
 @dataclass(frozen=True)
@@ -24,20 +26,39 @@ class TableOptions:
     top: Mapping[str, int] | None = None
     rest: str = "gather"
     where: str | None = None
+    header: bool | None = None
 
     def chosen(self) -> dict[str, Any]:
         """Those that the user gave."""
         usual = TableOptions()
         found = {name: getattr(self, name) for name in vars(usual)}
-        return {name: v for name, v in found.items() if v and v != getattr(usual, name)}
+        return {
+            name: value
+            for name, value in found.items()
+            if value not in (None, "", {}) and value != getattr(usual, name)
+        }
+
+    def words(self) -> list[str]:
+        """The same as a command line has it."""
+        found = []
+        for name, value in self.chosen().items():
+            if name == "header":
+                found.append("--header" if value else "--no-header")
+                continue
+            text = value
+            if isinstance(value, Mapping):
+                text = joined(f"{k}={v}" for k, v in value.items())
+            found += ["--bin" if name == "bins" else f"--{name}", str(text)]
+        return found
 
 
 def load(file: str, options: TableOptions) -> Any:
     """The tensor that a file holds or that a table makes."""
+    refuse_stdin(file)
     if is_tensor_file(file):
         chosen = options.chosen()
         if chosen:
-            names = ", ".join("--bin" if n == "bins" else f"--{n}" for n in chosen)
+            names = ", ".join(word for word in options.words() if word.startswith("--"))
             raise InvalidParameterError(
                 f"{names} is for tables, and {file} is a tensor already; leave it out."
             )
@@ -58,14 +79,24 @@ def load(file: str, options: TableOptions) -> Any:
         top=options.top or None,
         rest=options.rest,
         where=options.where,
+        header=options.header,
     )
+
+
+def refuse_stdin(file: str) -> None:
+    """Data is read several times, which standard input cannot be."""
+    if file == "-":
+        raise InvalidParameterError(
+            "Standard input cannot be read, since data is read several times; save it to a file "
+            "and name that."
+        )
 
 
 def _some_columns(file: str) -> str:
     from smartcpd.tables.sources import opened
 
     with opened(file, None) as source:
-        return ",".join(list(source.columns)[:3])
+        return shlex.quote(joined(list(source.columns)[:3]))
 
 
 def stem(file: str) -> str:

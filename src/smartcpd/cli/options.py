@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from smartcpd.tables.wishes import parted
+
 TABLE = "Tables"
 """The panel of the help for options that only tables have."""
 
@@ -14,8 +16,9 @@ Modes = Annotated[
     str | None,
     typer.Option(
         "--modes",
-        help="Columns of a table that become modes, parted by commas. 'time@hour' is a column "
-        "with a bin of its own.",
+        metavar="COLUMN,...",
+        help="Columns of a table that become modes. 'time@hour' is a column with a bin of its own; "
+        "a name with a comma in it stands in double quotes.",
         rich_help_panel=TABLE,
     ),
 ]
@@ -23,6 +26,7 @@ Value = Annotated[
     str | None,
     typer.Option(
         "--value",
+        metavar="COLUMN",
         help="Column of numbers that are added up; without it events are counted.",
         rich_help_panel=TABLE,
     ),
@@ -30,15 +34,19 @@ Value = Annotated[
 Agg = Annotated[
     str,
     typer.Option(
-        "--agg", help="What a cell holds: auto, count, sum, mean or any.", rich_help_panel=TABLE
+        "--agg",
+        metavar="HOW",
+        help="What a cell holds: auto, count, sum, mean or any.",
+        rich_help_panel=TABLE,
     ),
 ]
 Bin = Annotated[
     list[str] | None,
     typer.Option(
         "--bin",
-        help="MODE=BIN, parted by commas or given again: 1w, 1d, 1h, 15min, 1mo, hour, weekday, "
-        "month for dates; 20q (quantiles) or 10 (equal ranges) for numbers.",
+        metavar="MODE=BIN,...",
+        help="1w, 1d, 1h, 15min, 1mo, hour, weekday, month for dates; "
+        "20q (quantiles) or 10 (equal ranges) for numbers.",
         rich_help_panel=TABLE,
     ),
 ]
@@ -46,7 +54,8 @@ Top = Annotated[
     list[str] | None,
     typer.Option(
         "--top",
-        help="MODE=K: keep the K most frequent labels.",
+        metavar="MODE=K,...",
+        help="Keep the K most frequent labels.",
         rich_help_panel=TABLE,
     ),
 ]
@@ -54,13 +63,29 @@ Rest = Annotated[
     str,
     typer.Option(
         "--rest",
+        metavar="HOW",
         help="What becomes of the other labels: gather (in one row) or drop.",
         rich_help_panel=TABLE,
     ),
 ]
 Where = Annotated[
     str | None,
-    typer.Option("--where", help="SQL condition; only rows that fulfil it.", rich_help_panel=TABLE),
+    typer.Option(
+        "--where",
+        metavar="CONDITION",
+        help="SQL condition; only rows that fulfil it.",
+        rich_help_panel=TABLE,
+    ),
+]
+Header = Annotated[
+    bool | None,
+    typer.Option(
+        "--header/--no-header",
+        help="Whether the first line of a text file names its columns; found out by default. "
+        "Without names they are column0, column1, ...",
+        show_default=False,
+        rich_help_panel=TABLE,
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results only, no progress.")]
@@ -69,7 +94,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results only, 
 def pairs(option: str, given: Iterable[str] | None) -> dict[str, str]:
     """``a=1,b=2`` as a dictionary; a wrong one is a usage error."""
     found: dict[str, str] = {}
-    for part in (part for text in given or () for part in text.split(",")):
+    for part in (part for text in given or () for part in parted(text)):
         name, equals, value = (piece.strip() for piece in part.rpartition("="))
         if not (name and equals and value):
             raise typer.BadParameter(

@@ -10,8 +10,11 @@ from rich.text import Text
 
 from smartcpd.cli.console import print_json, printable, stdout
 from smartcpd.cli.options import Json
+from smartcpd.quality import Quality
 from smartcpd.runs import Run, RunFolder
 
+EXCESS = 0.05
+"""Share of the deviance above what a true model would explain that speaks for chance."""
 EXAMPLES = "Example: smartcpd show chicago_crime_2022-smartcpd --top 8"
 
 
@@ -36,7 +39,7 @@ def print_run(run: Run, top: int = 5) -> None:
 
     console = stdout()
     modes = " x ".join(f"{printable(m.name)} {len(m):,}" for m in run.model.named_modes)
-    console.print(Text(f"{modes}, {run.model.rank} components", style="bold"))
+    console.print(Text(f"{modes}, {counted(run.model.rank)}", style="bold"))
     console.print()
     print_components(console, readable(run.model), top)
     console.print()
@@ -44,12 +47,25 @@ def print_run(run: Run, top: int = 5) -> None:
         console.print(Text(f"- {printable(note)}"))
     quality = run.quality
     if quality is not None and quality.deviance_explained is not None:
-        attainable = quality.deviance_attainable
-        limit = "" if attainable is None else f"; of data drawn from it, {attainable:.1%}"
-        console.print(
-            Text(f"- The model explains {quality.deviance_explained:.1%} of the deviance{limit}.")
-        )
+        console.print(Text(f"- {_explained(quality, run.model.rank)}"))
     console.print(Text(f"- {printable(str(run.status))}"))
+
+
+def counted(rank: int) -> str:
+    return "1 component" if rank == 1 else f"{rank:,} components"
+
+
+def _explained(quality: Quality, rank: int) -> str:
+    share, best = quality.deviance_explained, quality.deviance_attainable
+    assert share is not None
+    sentence = f"The model explains {share:.1%} of the deviance"
+    if best is None or quality.data == "measurements":
+        return f"{sentence}."
+    if share <= best:
+        return f"{sentence}; of data drawn from the model itself it would explain {best:.1%}."
+    if share - best > EXCESS and rank > 1:
+        return f"{sentence}, more than of data drawn from the model itself: is the rank too high?"
+    return f"{sentence}."
 
 
 def summary(run: Run, folder: RunFolder, top: int = 10) -> dict[str, Any]:

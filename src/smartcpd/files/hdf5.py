@@ -56,6 +56,9 @@ def read_dataset(
     with opened(path) as file:
         found = {name: data for name, data in datasets(file).items() if accept(name)}
         shapes = {name: d.shape for name, d in found.items() if d.dtype.kind in "buif" and d.shape}
+        if not shapes and len(found) == 1 and member is None:
+            (only,) = found.values()
+            return real_array(path, np.empty(0, only.dtype))  # which says what it holds
         asked = None if member is None else member.strip("/")
         name = chosen_member(path, asked, shapes, list(found))
         return real_array(path, found[name][()])

@@ -66,7 +66,8 @@ def _one_array(path: Path, member: str | None, archive: Any) -> np.ndarray:
     if member is None and len(archive.files) == 1:
         return real_array(path, archive[archive.files[0]])
     for name in archive.files:
-        array = archive[name] if member is None or name == member else None
+        wanted = member is None or name == member or member not in archive.files
+        array = archive[name] if wanted else None
         if array is not None and array.dtype.kind in "buif":
             shapes[name] = array.shape
     return real_array(path, archive[chosen_member(path, member, shapes, archive.files)])

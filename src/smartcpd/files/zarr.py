@@ -25,7 +25,10 @@ def _read(path: Path, member: str | None) -> np.ndarray:
     try:
         node = zarr.open(str(path), mode="r")
     except Exception as error:  # zarr lets errors of its metadata parsers through, of any type
-        raise InvalidDataError(f"{path} cannot be read as Zarr: {error}.") from None
+        raise InvalidDataError(
+            f"{path} cannot be read as Zarr: there is no array or group in it, or it is damaged "
+            f"({str(error).rstrip('.')})."
+        ) from None
     if hasattr(node, "shape"):
         if member is not None:
             raise InvalidParameterError(f"{path} is one array; leave out '::{member}'.")

@@ -109,7 +109,7 @@ def calibration_picture(quality: Quality) -> str:
         parts.append(svg.text(MARGIN + at, FOOT + 16, text))
     parts.append(svg.line(MARGIN, FOOT, MARGIN + FOOT - 12, 12, "diagonal"))
     for b in bins:
-        parts.append(_point(b, place, ends[0]))
+        parts.append(_point(b, place, *ends))
     parts.append(svg.text((MARGIN + SIDE) / 2, FOOT + 34, "predicted mean"))
     parts.append(
         f'<text class="tick" text-anchor="middle" transform="translate(11 {FOOT / 2 + 6:.0f}) '
@@ -118,9 +118,10 @@ def calibration_picture(quality: Quality) -> str:
     return svg.picture(SIDE + 6, FOOT + 40, parts, _calibration_label(bins), "chart square")
 
 
-def _point(b: Bin, place: Callable[[float], float], lowest: float) -> str:
+def _point(b: Bin, place: Callable[[float], float], lowest: float, highest: float) -> str:
     x, y = MARGIN + place(b.predicted), FOOT - place(b.observed)
-    down, up = max(b.observed - 2 * b.error, lowest), b.observed + 2 * b.error
+    # Bins of few cells have whiskers that would leave the picture.
+    down, up = max(b.observed - 2 * b.error, lowest), min(b.observed + 2 * b.error, highest)
     words = (
         f"{number(b.cells)} cells: predicted {number(b.predicted)}, observed {number(b.observed)}"
     )

@@ -14,6 +14,10 @@ from smartcpd.errors import InvalidDataError, InvalidParameterError, ModelNotFou
 from smartcpd.runs.factors import write_factors
 from smartcpd.runs.run import Run
 
+REPORT_BYTES = 500_000
+BYTES_A_NUMBER = 8 + 20
+"""Of a factor: in the model, and as text for spreadsheets."""
+
 
 class RunFolder:
     """The folder of a run.
@@ -83,19 +87,29 @@ class RunFolder:
         elif not force:
             self._check_free()
 
-    def claim(self, force: bool = False, resume: bool = False) -> None:
-        """Make the folder ready for a run that `check` allows."""
+    def claim(self, force: bool = False, resume: bool = False, n_numbers: int = 0) -> None:
+        """Make the folder ready for a run that `check` allows, with so many numbers in its model.
+
+        What could not be written when the fit is done is refused before it begins.
+        """
         self.check(force, resume)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             trial = self.path / f".{uuid.uuid4().hex}"
             trial.touch()
             trial.unlink()
+            free = shutil.disk_usage(self.path).free
         except OSError as error:
             raise InvalidParameterError(
                 f"Cannot write to {self.path}: {error.strerror or error}. Choose another folder "
                 "with --out."
             ) from None
+        needed = REPORT_BYTES + BYTES_A_NUMBER * n_numbers
+        if free < needed:
+            raise InvalidParameterError(
+                f"The results need about {needed / 1e6:,.3g} MB in {self.path}, and the disk has "
+                f"{free / 1e6:,.3g} MB left. Make room, or choose another folder with --out."
+            )
         if not resume:
             self.drop_checkpoint()
 
@@ -130,13 +144,17 @@ class RunFolder:
             "--out."
         )
 
+    def save_model(self, run: Run) -> None:
+        """Write the model and what is known of it, without factors and report."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        persistence.save(run.model, self.model, run.to_dict())
+
     def save(self, run: Run) -> Path:
         """Write everything; return the path of the report.
 
         Every file is replaced whole or not at all, the model first.
         """
-        self.path.mkdir(parents=True, exist_ok=True)
-        persistence.save(run.model, self.model, run.to_dict())
+        self.save_model(run)
         write_factors(self.factors, run.model)
         return self.write_report(run)
 

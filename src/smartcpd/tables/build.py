@@ -30,6 +30,7 @@ def from_table(
     top: Mapping[str, int] | None = None,
     rest: str = "gather",
     where: str | None = None,
+    header: bool | None = None,
     max_labels: int = 1_000_000,
     max_memory: str | int | None = None,
 ) -> LabelledTensor:
@@ -60,6 +61,9 @@ def from_table(
         Whether events with other labels are gathered in one row ``(other)`` or left out.
     where : str, optional
         An SQL condition on the columns; only rows that fulfil it are used.
+    header : bool, optional
+        Whether the first line of a text file names its columns; found out by default. Without
+        names they are ``column0``, ``column1``, ...
     max_labels : int
         A mode with more rows is refused.
     max_memory : str or int, optional
@@ -85,7 +89,7 @@ def from_table(
             f"max_labels must be a whole number, at least 2; got {max_labels!r}."
         )
     request = Request(names, None if value is None else str(value), agg, bins, top, rest, where)
-    with opened(data, max_memory) as source:
+    with opened(data, max_memory, header) as source:
         source.look_for(column_names(names, request.value))
         _check_where(source, where)
         with explained(f"Aggregating {source.name}"):
@@ -125,6 +129,8 @@ def _aggregated(source: Source, request: Request, max_labels: int) -> tuple[Cell
     rows = source.rows(columns, request.condition)
     (count,) = one_row(rows.sql(f"SELECT count(*) FROM {rows.table}"))
     faults = source.rejected()
+    if source.wrongly_decoded(faults):
+        return _aggregated(source, request, max_labels)
     misjudged = source.misjudged(faults, count)
     if misjudged:
         source.as_text(misjudged)
@@ -136,6 +142,7 @@ def _aggregated(source: Source, request: Request, max_labels: int) -> tuple[Cell
         return found, account
     account = Account()
     account.rejected(faults)
+    account.decide(*source.guesses)
     if not count:
         raise _nothing(source, request.where, account)
     keys = _keys(rows, wished)

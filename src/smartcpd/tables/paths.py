@@ -24,6 +24,7 @@ OTHERS = {
     ".pkl": "a pickle, which could run code; save it as Parquet",
 }
 HEAD = 1 << 16
+UTF_16, LATIN = "utf-16", "latin-1"
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,21 @@ class Files:
     def is_text(self) -> bool:
         return self.format not in PARQUET
 
-    def reader(self, text_columns: tuple[str, ...] = (), header: bool = False) -> str:
+    def encoding(self) -> str | None:
+        """Of text files, as far as their beginnings tell; None is UTF-8."""
+        if not self.is_text:
+            return None
+        heads = [_head(path) for path in self.paths]
+        if any(head.startswith((b"\xff\xfe", b"\xfe\xff")) for head in heads):
+            return UTF_16
+        return None if all(map(_is_utf8, heads)) else LATIN
+
+    def reader(
+        self,
+        text_columns: tuple[str, ...] = (),
+        header: bool | None = None,
+        encoding: str | None = None,
+    ) -> str:
         """The table function that reads them; these columns without guessing their types."""
         # DuckDB takes a path for a pattern unless its special characters are escaped.
         files = "[" + ", ".join(literal(glob.escape(path)) for path in self.paths) + "]"
@@ -52,13 +67,15 @@ class Files:
         options.append("store_rejects = true")
         if self.format in (".tsv", ".tab"):
             options.append("delim = '\t'")
-        if header:
-            options.append("header = true")
+        elif all(_is_parted_by_spaces(_head(path)) for path in self.paths):
+            options.append("delim = ' '")
+        if header is not None:
+            options.append(f"header = {str(header).lower()}")
         if text_columns:
             types = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in text_columns)
             options.append(f"types = {{{types}}}")
-        if any(_head(path).startswith((b"\xff\xfe", b"\xfe\xff")) for path in self.paths):
-            options.append("encoding = 'utf-16'")
+        if encoding is not None:
+            options.append(f"encoding = {literal(encoding)}")
         return f"read_csv({', '.join(options)})"
 
 
@@ -131,6 +148,24 @@ def _check_content(path: str, is_text: bool) -> None:
             f"{path!r} is not a table in text form: it holds binary data. Tables are read from "
             f"{listed(['.csv', '.tsv', '.parquet'])} files."
         )
+
+
+def _is_utf8(head: bytes) -> bool:
+    try:
+        head.decode()
+    except UnicodeDecodeError as error:
+        # The last character may have been cut.
+        return len(head) == HEAD and error.start > HEAD - 4
+    return True
+
+
+def _is_parted_by_spaces(head: bytes) -> bool:
+    """Whether all lines have as many words, and nothing else parts them."""
+    lines = head.splitlines()[:-1] if len(head) == HEAD else head.splitlines()
+    if not lines or any(sign in lines[0] for sign in b',;|\t"'):
+        return False
+    counts = {len(line.split(b" ")) for line in lines}
+    return len(counts) == 1 and counts.pop() > 1
 
 
 def _head(path: str) -> bytes:

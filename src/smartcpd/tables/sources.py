@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from smartcpd.errors import InvalidDataError, InvalidParameterError, MissingExtraError
-from smartcpd.tables.columns import Column
-from smartcpd.tables.paths import Files, find_files
+from smartcpd.tables.columns import Column, Family
+from smartcpd.tables.paths import LATIN, Files, find_files
 from smartcpd.tables.sql import OURS, SOURCE, explained, identifier, literal, one_row, reason
 
 SHARE_OF_LIMIT = 5 / 8
@@ -69,6 +69,20 @@ class Source:
         """Rows that could not be read: kind, column, count, message and line of the first."""
         return []
 
+    @property
+    def guesses(self) -> list[str]:
+        """What was assumed about the files, in sentences."""
+        return []
+
+    @property
+    def header_is_a_guess(self) -> bool:
+        """Whether names of columns might be a row of data."""
+        return False
+
+    def wrongly_decoded(self, faults: list[tuple[Any, ...]]) -> bool:
+        """Whether text is of another encoding; it is read anew if so."""
+        return False
+
     def misjudged(self, faults: list[tuple[Any, ...]], rows: int) -> tuple[str, ...]:
         """Columns that hold something else than their type says."""
         return ()
@@ -80,28 +94,52 @@ class Source:
 class FileSource(Source):
     """Files read by DuckDB; of text files, rows that do not fit are set aside."""
 
-    def __init__(self, files: Files, connection: Any) -> None:
+    def __init__(self, files: Files, connection: Any, header: bool | None = None) -> None:
         super().__init__(repr(files.name), connection)
         self.files = files
         self.text_columns: tuple[str, ...] = ()
-        self.header = False
+        self.header = header
+        self.encoding = files.encoding()
         self._scans_before = 0
         self._open()
 
     def _open(self) -> None:
         with explained(f"Reading {self.name}"):
-            reader = self.files.reader(self.text_columns, self.header)
+            reader = self.files.reader(self.text_columns, self.header, self.encoding)
             self.sql(f"CREATE OR REPLACE TEMP VIEW {SOURCE} AS SELECT * FROM {reader}")
         self.describe()
 
     def look_for(self, wanted: list[str]) -> None:
         """A header above columns of text looks like one more row: look again."""
-        if self.files.is_text and not self.header and not set(wanted) <= set(self.columns):
+        if self.files.is_text and self.header is None and not set(wanted) <= set(self.columns):
             self.header = True
             self._open()
             if not set(wanted) & set(self.columns):
-                self.header = False
+                self.header = None
                 self._open()
+
+    @property
+    def guesses(self) -> list[str]:
+        if self.encoding != LATIN:
+            return []
+        return [f"{self.name} is not in UTF-8 and was read as Latin-1 (Western European)."]
+
+    @property
+    def header_is_a_guess(self) -> bool:
+        """Where every column holds text, a row of data looks the same as a header."""
+        return (
+            self.files.is_text
+            and self.header is None
+            and all(column.family is Family.TEXT for column in self.columns.values())
+            and "column0" not in self.columns
+        )
+
+    def wrongly_decoded(self, faults: list[tuple[Any, ...]]) -> bool:
+        if self.encoding is not None or all(kind != "INVALID ENCODING" for kind, *_ in faults):
+            return False
+        self.encoding = LATIN
+        self._open()
+        return True
 
     def misjudged(self, faults: list[tuple[Any, ...]], rows: int) -> tuple[str, ...]:
         """Types are guessed from the beginning of a file; a few odd values do not matter."""
@@ -160,7 +198,7 @@ class RelationSource(Source):
 
 
 @contextmanager
-def opened(data: Any, max_memory: str | int | None) -> Iterator[Source]:
+def opened(data: Any, max_memory: str | int | None, header: bool | None = None) -> Iterator[Source]:
     """The table behind ``data``; what DuckDB spills to disk is gone afterwards."""
     import duckdb
 
@@ -180,7 +218,7 @@ def opened(data: Any, max_memory: str | int | None) -> Iterator[Source]:
     ):
         _configure(connection, folder, max_memory)
         if files:
-            yield FileSource(files, connection)
+            yield FileSource(files, connection, header)
             return
         source = Source(f"the {type(data).__name__}", connection)
         with explained(f"Reading {source.name}"):

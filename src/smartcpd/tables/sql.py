@@ -55,6 +55,11 @@ def explained(what: str) -> Iterator[None]:
 
     try:
         yield
+    except (duckdb.InterruptException, RuntimeError) as error:
+        # What DuckDB makes of Ctrl-C in the middle of a query.
+        if "interrupt" not in str(error).lower():
+            raise
+        raise KeyboardInterrupt from None
     except duckdb.OutOfMemoryException as error:
         raise InvalidDataError(
             f"{what} needs more memory than allowed: {reason(error)} Raise max_memory, or make "

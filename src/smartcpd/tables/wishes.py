@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import difflib
+import io
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -22,7 +24,7 @@ AT = "@"
 
 def mode_names(modes: str | Iterable[Any]) -> list[str]:
     """One name a mode, of a list or of text with commas."""
-    parts: Iterable[Any] = modes.split(",") if isinstance(modes, str) else modes
+    parts: Iterable[Any] = parted(modes) if isinstance(modes, str) else modes
     try:
         names = [str(part).strip() if isinstance(modes, str) else str(part) for part in parts]
     except TypeError:
@@ -40,6 +42,19 @@ def mode_names(modes: str | Iterable[Any]) -> list[str]:
             f"as in '{twice[0]}{AT}1w' and '{twice[0]}{AT}weekday'."
         )
     return names
+
+
+def parted(text: str) -> list[str]:
+    """Parts between commas; one that has a comma in it stands in double quotes."""
+    (parts,) = csv.reader([text.replace("\n", " ")], skipinitialspace=True) if text else ([""],)
+    return [part.strip() for part in parts]
+
+
+def joined(parts: Iterable[str]) -> str:
+    """Text that `parted` parts again."""
+    out = io.StringIO()
+    csv.writer(out, lineterminator="").writerow(parts)
+    return out.getvalue()
 
 
 def find_column(source: Source, name: str) -> Column:

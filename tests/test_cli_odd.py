@@ -1,0 +1,280 @@
+"""Odd files, odd terminals and bad moments, as the command line meets them."""
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+from collections import namedtuple
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import smartcpd
+from smartcpd.cli import main
+from smartcpd.cli.app import COMMANDS
+from smartcpd.errors import InvalidDataError
+from smartcpd.runs import RunFolder
+from smartcpd.tables.sql import explained
+from smartcpd.tables.wishes import joined, parted
+
+PROGRAM = (sys.executable, "-m", "smartcpd")
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(smartcpd.__file__).parents[1])}
+CITIES = "Zürich,Käse\nGenève,Brot\nZürich,Brot\nBern,Käse\n" * 10
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SMARTCPD_DEBUG", raising=False)
+    handler = signal.getsignal(signal.SIGTERM)
+    yield
+    signal.signal(signal.SIGTERM, handler)
+    os.environ.pop("SMARTCPD_DEBUG", None)
+
+
+@pytest.fixture
+def run(capsys):
+    def call(*arguments):
+        with pytest.raises(SystemExit) as ended:
+            main([str(a) for a in arguments])
+        out, err = capsys.readouterr()
+        return ended.value.code or 0, out, err
+
+    return call
+
+
+def sizes(folder):
+    return {mode.name: len(mode) for mode in RunFolder(folder).load().model.modes}
+
+
+class TestHelp:
+    @pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS)])
+    def test_flags_want_no_value(self, command, run):
+        code, out, _ = run(*command, "--help")
+        assert code == 0
+        assert "bool" not in out
+        assert "list[" not in out
+
+
+class TestTables:
+    @pytest.mark.parametrize("header", ["ort,was\n", "größe,was\n"])
+    def test_western_european_text(self, header, run, tmp_path):
+        (tmp_path / "t.csv").write_bytes((header + CITIES).encode("latin-1"))
+        column = header.split(",")[0]
+        code, out, err = run("fit", "t.csv", "--modes", f"{column},was", "-r", 1)
+        assert code == 0, err
+        assert "Zürich" in out
+        assert "read as Latin-1" in out
+        assert "malformed" not in out
+        assert "read as Latin-1" in run("check", "t.csv")[1]
+
+    def test_western_european_text_far_down(self, tmp_path):
+        (tmp_path / "t.csv").write_bytes(("a,b\n" + "x,y\n" * 30_000 + CITIES).encode("latin-1"))
+        found = smartcpd.from_table("t.csv", ["a", "b"])
+        assert "Zürich" in found.modes[0].labels
+        assert found.tensor.values.sum() == 30_040
+
+    def test_words_parted_by_spaces(self, run, tmp_path):
+        (tmp_path / "t.txt").write_text("who whom\n" + "ann bob\nbob cy\ncy ann\n" * 9)
+        assert run("fit", "t.txt", "--modes", "who,whom", "-r", 1, "-q")[0] == 0
+        assert sizes("t-smartcpd") == {"who": 3, "whom": 3}
+
+    def test_sentences_are_not_parted(self, tmp_path):
+        (tmp_path / "t.csv").write_text("a title\none thing\nquite another thing\n")
+        assert _columns("t.csv") == ["a title"]
+
+    def test_no_header(self, run, tmp_path):
+        (tmp_path / "t.tsv").write_text("ann\tlikes\tbob\nbob\tsees\tcy\ncy\tlikes\tann\n")
+        code, out, _ = run("check", "t.tsv")
+        assert (code, "if it is data, say --no-header" in out) == (0, True)
+        found = json.loads(run("check", "t.tsv", "--no-header", "--json")[1])
+        assert found["rows"] == 3
+        assert found["advice"][0].endswith("--modes column0,column1,column2 --no-header")
+        modes = ("--modes", "column0,column1,column2")
+        code, _, err = run("fit", "t.tsv", *modes, "--no-header", "-r", 1, "-q")
+        assert code == 0, err
+        assert sizes("t-smartcpd") == {"column0": 3, "column1": 2, "column2": 3}
+        assert "--no-header" in RunFolder("t-smartcpd").load().command
+
+    def test_names_with_commas(self, run, tmp_path):
+        (tmp_path / "t.csv").write_text('"a, b",c\n' + "x,1\ny,2\nx,2\n" * 5)
+        found = json.loads(run("check", "t.csv", "--json")[1])
+        assert "--modes '\"a, b\",c'" in found["advice"][0]
+        arguments = ("--modes", '"a, b",c', "--top", '"a, b=5"', "-r", 1, "--json", "-q")
+        code, out, err = run("fit", "t.csv", *arguments)
+        assert code == 0, err
+        assert [m["name"] for m in json.loads(out)["modes"]] == ["a, b", "c"]
+
+    @pytest.mark.parametrize("names", [["a"], ["a, b", "c"], ['say "x"', '"y"'], ["", "d"]])
+    def test_parts_come_back(self, names):
+        assert parted(joined(names)) == names
+
+    def test_labels_of_several_lines_stay_on_one(self, run, tmp_path):
+        (tmp_path / "t.csv").write_text('a,b\n"x\ny",1\nz,2\n"x\ny",2\n')
+        assert "x y " in run("fit", "t.csv", "--modes", "a,b", "-r", 1)[1]
+
+    def test_errors_name_options(self, run, tmp_path):
+        (tmp_path / "t.csv").write_text("a,b\nx,1\ny,2\n")
+        code, _, err = run("fit", "t.csv", "--modes", "a,b", "--agg", "mean")
+        assert (code, "name it with --value" in err) == (1, True)
+        code, _, err = run("fit", "t.csv", "--modes", "a,b", "--where", "q >")
+        assert (code, "--where 'q >' is not an SQL condition" in err) == (1, True)
+
+    @pytest.mark.parametrize("command", ["fit", "check"])
+    def test_standard_input(self, command, run):
+        code, _, err = run(command, "-")
+        assert (code, "save it to a file" in err) == (1, True)
+
+    def test_an_interrupted_query(self):
+        with pytest.raises(KeyboardInterrupt), explained("Reading"):
+            raise RuntimeError("Query interrupted")
+        with pytest.raises(RuntimeError, match="other"), explained("Reading"):
+            raise RuntimeError("other")
+
+
+def _columns(path):
+    from smartcpd.tables.sources import opened
+
+    with opened(path, None) as source:
+        return list(source.columns)
+
+
+class TestTensors:
+    def test_amounts_under_a_loss_for_counts(self, run):
+        np.save("X.npy", np.random.default_rng(0).gamma(2.0, 1.0, (6, 5, 4)))
+        code, out, _ = run("fit", "X.npy", "--loss", "poisson", "-r", 1)
+        assert code == 0
+        assert "1 component\n" in out
+        assert "fitted by their Kullback-Leibler divergence" in out
+
+    def test_another_member_of_an_archive(self):
+        np.savez("X.npz", A=np.ones((2, 3)), B=np.ones((2, 3)))
+        with pytest.raises(InvalidDataError, match=r"A \(2x3\), B \(2x3\)"):
+            smartcpd.read("X.npz::C")
+
+    def test_complex_numbers_in_hdf5(self):
+        h5py = pytest.importorskip("h5py")
+        with h5py.File("X.h5", "w") as file:
+            file["X"] = np.ones((2, 3), complex)
+        with pytest.raises(InvalidDataError, match="complex numbers"):
+            smartcpd.read("X.h5")
+
+    def test_check_says_that_there_are_nans(self, run):
+        np.save("X.npy", np.array([[1.0, np.nan], [2.0, 3.0]]))
+        code, out, _ = run("check", "X.npy")
+        assert (code, "NaN among the values" in out) == (0, True)
+        assert "from nan" not in out
+
+    def test_runs_of_different_ranks(self, run):
+        np.save("X.npy", np.random.default_rng(0).poisson(3.0, (6, 5, 4)))
+        for rank in (1, 3):
+            assert run("fit", "X.npy", "-r", rank, "-q", "--out", f"rank{rank}")[0] == 0
+        code, _, err = run("compare", "rank1", "rank3")
+        assert code == 0
+        assert "2 of the 3 components of the second run have no counterpart" in err
+
+
+class TestBadMoments:
+    @pytest.fixture
+    def counts(self):
+        np.save("X.npy", np.random.default_rng(0).poisson(3.0, (6, 5, 4)))
+        return ("fit", "X.npy", "-r", "2", "-q")
+
+    def test_interrupted_while_the_report_is_written(self, counts, run, monkeypatch):
+        def interrupted(*args):
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patched:
+            patched.setattr("smartcpd.quality.measure", interrupted)
+            code, _, err = run(*counts)
+        assert code == 130
+        assert "'smartcpd report X-smartcpd' writes its report" in err
+        assert RunFolder("X-smartcpd").load().quality is None
+        assert run("report", "X-smartcpd")[0] == 0
+        assert run(*counts, "--resume")[0] == 0
+        assert RunFolder("X-smartcpd").load().quality is not None
+
+    def test_interrupted_in_the_middle_of_several_starts(self):
+        X, _ = smartcpd.datasets.count((20, 20, 20), rank=3, random_state=0)
+        epochs = [0]
+
+        def interrupt_the_second(report):
+            epochs.append(report.record.epoch)
+            if epochs[-1] < epochs[-2]:
+                raise KeyboardInterrupt
+
+        found = smartcpd.fitting.fit(
+            X, 3, "poisson", solver="smd", n_init=6, random_state=0, callback=interrupt_the_second
+        )
+        assert found.status.interrupted
+
+    def test_disk_that_is_full_before(self, counts, run, monkeypatch):
+        usage = namedtuple("usage", "total used free")
+        monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(1, 1, 1000))
+        code, _, err = run(*counts)
+        assert code == 1
+        assert "the disk has 0.001 MB left. Make room" in err
+        assert not os.path.exists("X-smartcpd")
+
+    def test_disk_that_is_full_after(self, counts, run, monkeypatch):
+        def full(self, run):
+            raise OSError(28, "No space left on device")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(RunFolder, "save", full)
+            code, _, err = run(*counts)
+        assert code == 1
+        assert "make room, and go on with --resume" in err
+        assert run(*counts, "--resume")[0] == 0
+
+    def test_what_nobody_thought_of(self, counts, run, monkeypatch):
+        def broken(*args, **kwargs):
+            raise ZeroDivisionError("division by zero")
+
+        monkeypatch.setattr("smartcpd.fitting.fit", broken)
+        code, _, err = run(*counts)
+        assert code == 1
+        assert err.splitlines() == [
+            "error: Something went wrong that should not have (ZeroDivisionError: division by "
+            "zero); --debug shows where."
+        ]
+
+    def test_a_terminal_without_unicode(self):
+        Path("t.csv").write_text("a,b\n😀,Zürich\nx,y\n😀,y\n", encoding="utf-8")
+        done = subprocess.run(
+            [*PROGRAM, "fit", "t.csv", "--modes", "a,b", "-r", "1"],
+            capture_output=True,
+            env=ENVIRONMENT | {"PYTHONIOENCODING": "ascii"},
+            timeout=120,
+        )
+        assert done.returncode == 0, done.stderr
+        assert b"Z?rich" in done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_a_killed_run_ends_as_if_it_never_was():
+    X, _ = smartcpd.datasets.count((50, 50, 50), rank=6, random_state=0)
+    np.save("X.npy", X)
+    words = [*PROGRAM, "fit", "X.npy", "-r", "6", "--solver", "smd", "-q"]
+    words += ["--checkpoint-every", "0.05"]
+    subprocess.run([*words, "--out", "whole"], env=ENVIRONMENT, check=True, timeout=200)
+    broken, chance = RunFolder("broken"), random.Random(0)
+    for _ in range(3):
+        more = ["--resume"] if broken.resumable else []
+        life = subprocess.Popen([*words, "--out", "broken", *more], env=ENVIRONMENT)
+        try:
+            life.wait(1.2 + chance.random())
+            break
+        except subprocess.TimeoutExpired:
+            life.kill()
+            life.wait()
+    if not broken.header.exists():
+        more = ["--resume"] if broken.resumable else []
+        subprocess.run([*words, "--out", "broken", *more], env=ENVIRONMENT, check=True, timeout=200)
+    factors = [RunFolder(name).load().model.factors for name in ("whole", "broken")]
+    assert all(map(np.array_equal, *factors))
