@@ -211,7 +211,7 @@ class TestRefusals:
     def test_a_disk_without_room(self, tmp_path, monkeypatch):
         usage = journal_module.shutil.disk_usage(tmp_path)._replace(free=1000)
         monkeypatch.setattr(journal_module.shutil, "disk_usage", lambda path: usage)
-        with pytest.raises(CheckpointError, match="0.001 MB left"):
+        with pytest.raises(CheckpointError, match=r"0\.001 MB left"):
             fit(COUNTS, 3, "poisson", checkpoint=tmp_path)
 
     def test_a_disk_that_fills_up_does_not_end_the_fit(self, tmp_path, monkeypatch):
