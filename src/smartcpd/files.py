@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from smartcpd.errors import InvalidParameterError
+from smartcpd.errors import InvalidDataError, InvalidParameterError
 from smartcpd.storage import SparseTensor
 from smartcpd.tns import read_tns, write_tns
 
@@ -44,6 +44,11 @@ def write(path: str | os.PathLike[str], X: Any) -> None:
     """
     _check_name(path)
     tensor = SparseTensor.of(X)
+    if tensor.weighted:
+        raise InvalidDataError(
+            f"FROSTT text has no place for the weights and missing cells of {tensor!r}. Write "
+            "SparseTensor(X.indices, X.values, X.shape) and keep the rest apart."
+        )
     write_tns(path, list(tensor.indices), tensor.values, tensor.shape)
 
 

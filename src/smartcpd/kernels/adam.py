@@ -18,6 +18,7 @@ from smartcpd.kernels.blocks import precision
 from smartcpd.kernels.compiling import FASTMATH, compile_kernel, in_precision
 from smartcpd.kernels.events import ROWS
 from smartcpd.kernels.lanes import LANES, fill, load, store, total
+from smartcpd.kernels.weights import apply_weights
 
 CHUNK = 256
 """Cells worked on at a time."""
@@ -109,13 +110,27 @@ def make_iterations(order: int, width: int) -> Any:
             A[i] = high[i] if a > high[i] else a
 
     def iterations(
-        rows, x, weights, derivative, loss_p, rule, clocks, low, high, A, first, second, G
+        rows,
+        x,
+        weights,
+        own_weights,
+        derivative,
+        loss_p,
+        rule,
+        clocks,
+        low,
+        high,
+        A,
+        first,
+        second,
+        G,
     ):
         """One iteration for each of ``clocks``, what the bias correction takes for the time.
 
-        Each reads as many cells as there are weights. ``rule`` is (rate, beta_1, beta_2, epsilon).
-        All matrices have padded rows, and bounds of zero keep the padding of A at zero; G is
-        scratch, as many times the rows of A as there are groups.
+        Each reads as many cells as there are weights; what those hold is multiplied by
+        ``own_weights``, one a cell that was drawn, or none. ``rule`` is (rate, beta_1, beta_2,
+        epsilon). All matrices have padded rows, and bounds of zero keep the padding of A at zero; G
+        is scratch, as many times the rows of A as there are groups.
         """
         n_samples = weights.size
         n_rows = A.shape[0]
@@ -136,6 +151,8 @@ def make_iterations(order: int, width: int) -> Any:
                     derivative(x[at : at + n], m[:n], loss_p, d[:n])
                     for b in range(n):
                         d[b] *= weights[start + b]
+                    if own_weights.size > 0:
+                        apply_weights(d[:n], own_weights[at : at + n])
                     add_gradient(A, columns, d[:n], G_own)
             for group in range(1, n_groups):
                 G[:n_rows] += G[group * n_rows : (group + 1) * n_rows]
@@ -159,6 +176,7 @@ def compiled_iterations(order: int, width: int, parallel: bool) -> Any:
     kinds = precision("float64")
     signature = types.void(
         ROWS,
+        kinds.vector,
         kinds.vector,
         kinds.vector,
         types.FunctionType(kinds.entrywise),

@@ -124,6 +124,7 @@ class Adam:
             draws.rows,
             draws.x,
             weights,
+            draws.own_weights,
             self._derivative,
             self._loss_p,
             (rate, rule.beta_1, rule.beta_2, rule.epsilon),
