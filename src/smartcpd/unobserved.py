@@ -24,7 +24,7 @@ def without_unobserved_rows(
     remarks = []
     if storage.n_missing:
         share = 100 * storage.n_missing / storage.n_cells
-        remarks.append(f"{storage.n_missing:,} cells ({share:.2g} %) are missing.")
+        remarks.append(f"{storage.n_missing:,} of the cells ({share:.2g} %) are missing.")
     empty = storage.unobserved_rows()
     if any(rows.size for rows in empty):
         clears = are_bounds(problem)

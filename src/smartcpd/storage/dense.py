@@ -208,8 +208,8 @@ class Dense:
     def lowest(self) -> float:
         if self.weights is None:
             return float(self.array.min())
-        lows = [slab[w != 0].min(initial=np.inf) for _, slab, w in self._slabs()]
-        return float(min(lows))
+        known = (slab[w != 0] for _, slab, w in self._slabs())
+        return min(float(x.min()) for x in known if x.size)
 
     def check(self, loss: Loss) -> None:
         lowest, allowed = loss.data.value
