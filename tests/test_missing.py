@@ -455,6 +455,11 @@ class TestEstimator:
         assert len(digests) == 4
 
 
+def test_none_is_a_missing_cell_among_objects():
+    X = np.array([[None, 1.0], [2.0, 3.0]], object)
+    assert as_storage(X).n_missing == 1
+
+
 def test_filling_is_the_product_of_means():
     columns = [np.random.default_rng(n).uniform(1, 2, n) for n in (20, 15, 10)]
     X = np.einsum("i,j,k->ijk", *columns)

@@ -38,7 +38,7 @@ class CellDraws(NamedTuple):
 
     rows: np.ndarray
     x: np.ndarray
-    own_weights: np.ndarray
+    own_weights: np.ndarray = np.empty(0)
 
 
 class CellSampler(Protocol):
