@@ -99,12 +99,14 @@ class DenseStarts:
         them, and of that."""
         if not self.storage.n_missing:
             return None
+        # From numbers of their own: the fit that is resumed finds the same filling.
+        rng = np.random.default_rng(0)
         filling = Filling.of_marginals(self.storage, self.problem.loss)
         for _ in range(FILLINGS):
             core = Core.of(self.storage, self._scales, self.problem.rank, filling)
-            starts = Starts.random(core.core, self.problem.rank, FIRST_STARTS, self.rng)
+            starts = Starts.random(core.core, self.problem.rank, FIRST_STARTS, rng)
             starts.sweep(FIRST_SWEEPS)
-            factors = expanded(core, starts.best(1).factors_of(0), self.nonnegative, self.rng)
+            factors = expanded(core, starts.best(1).factors_of(0), self.nonnegative, rng)
             filling = Filling(factors)
             self.descents.tracker.check_time()
         return filling
