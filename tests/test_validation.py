@@ -124,7 +124,7 @@ class TestArrays:
     def test_a_mask_is_not_silently_ignored(self):
         X = np.ma.masked_greater(spoilt(1000.0), 100.0)
         result = fit(X, 1, random_state=0)
-        assert "1 of the cells (4.2 %) are missing" in result.status.reason
+        assert "1 cell (4.2 %) is missing" in result.status.reason
         assert result.loss < 1e-6
 
     def test_numbers_in_an_object_array_are_accepted(self):

@@ -1,5 +1,4 @@
-"""Default fits of dense counts of which 30 % of the cells are missing, 20 seeds that no choice was
-made on.
+"""Default fits of dense counts of which 30 % of the cells are missing, 20 fresh seeds.
 
 A fit is good if its factors are within 1.1 times the error of the optimum that is reached from the
 true factors with the same cells missing.

@@ -42,7 +42,8 @@ class SmartCPD(BaseEstimator):
     solver : str
         "core" fits dense data from scratch: a compressed tensor, a quasi-Newton finish, a second
         look; "large" does so for tensors of which full passes are costly; "online" fits sparse
-        counts or events from scratch. "smd" is stochastic mirror descent, the paper's method. The
+        counts or events from scratch, "observed" sparse data of which other cells are unknown.
+        "smd" is stochastic mirror descent, the paper's method. The
         rest go on from one start by full passes: "mm" multiplicative updates of nonnegative factors
         (poisson and bernoulli-odds, with simplex factors too; gaussian for data >= 0; for dense
         data also gamma and beta(b)), "md" block mirror descent (any loss and constraint), "als"

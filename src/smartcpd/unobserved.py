@@ -24,7 +24,9 @@ def without_unobserved_rows(
     remarks = []
     if storage.n_missing:
         share = 100 * storage.n_missing / storage.n_cells
-        remarks.append(f"{storage.n_missing:,} of the cells ({share:.2g} %) are missing.")
+        count = "1 cell" if storage.n_missing == 1 else f"{storage.n_missing:,} cells"
+        verb = "is" if storage.n_missing == 1 else "are"
+        remarks.append(f"{count} ({share:.2g} %) {verb} missing.")
     empty = storage.unobserved_rows()
     if any(rows.size for rows in empty):
         clears = are_bounds(problem)

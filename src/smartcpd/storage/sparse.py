@@ -262,9 +262,13 @@ class SparseTensor:
         if self.events.weights is None:
             w[:] = 1.0
         else:
-            events = self.events
-            _read(Events(events.indices, self.events.weights - 1.0, self.shape), rows, w)
+            _read(self._excess, rows, w)
             w += 1.0
+
+    @cached_property
+    def _excess(self) -> Events:
+        """By how much weights differ from 1, as values: 0 where there is no event."""
+        return Events(self.events.indices, self.events.own_weights() - 1.0, self.shape)
 
     def mean(self) -> float:
         return self._sum(self.values) / max(self.n_observed, TINY)

@@ -8,6 +8,8 @@ import numpy as np
 
 from smartcpd.errors import InvalidDataError, InvalidParameterError
 
+LARGE = 1e20
+
 
 def observed_weights(
     array: np.ndarray, hidden: np.ndarray | None, mask: Any, weights: Any
@@ -48,7 +50,10 @@ def _combined(weights: np.ndarray, observed: np.ndarray | None) -> np.ndarray | 
     low, high = weights.min(), weights.max()
     if high == 0:
         raise InvalidDataError("X has no observed cell: every weight is 0, or its cell is missing.")
-    return None if low == high else weights
+    if low == high:
+        return None
+    # Their scale changes no mean, but single precision would lose tiny or huge ones.
+    return weights if 1 / LARGE < high < LARGE else weights.astype(np.float64) / high
 
 
 def _checked_mask(mask: Any, shape: tuple[int, ...]) -> np.ndarray:
