@@ -12,11 +12,20 @@ from smartcpd.stack import stack, unstack
 from smartcpd.storage import as_storage
 
 
-def oracle(X: np.ndarray, truth: list[np.ndarray], loss: str, iterations: int = 3000) -> CPModel:
-    """SciPy's L-BFGS-B from the truth, on exact values and gradients, factors >= 0."""
+def oracle(
+    X: np.ndarray,
+    truth: list[np.ndarray],
+    loss: str,
+    iterations: int = 3000,
+    mask: np.ndarray | None = None,
+) -> CPModel:
+    """SciPy's L-BFGS-B from the truth, on exact values and gradients, factors >= 0.
+
+    Cells where ``mask`` is false are missing for it as well.
+    """
     A = stack(truth)
     n_threads = threads.resolve(None)
-    objective = objective_of(as_storage(X), losses.get(loss), n_threads)
+    objective = objective_of(as_storage(X, mask=mask), losses.get(loss), n_threads)
 
     def value_and_gradient(flat: np.ndarray) -> tuple[float, np.ndarray]:
         value, gradient = objective.gradient(flat.reshape(A.shape))

@@ -22,6 +22,9 @@ POSITIVE, _ = datasets.gamma((14, 12, 10), 3, random_state=1)
 EVENTS, _ = datasets.events((40, 30, 20), 3, n_events=3000, random_state=1)
 YES_NO = SparseTensor(tuple(EVENTS.indices), np.ones(EVENTS.nnz, np.uint8), EVENTS.shape)
 UNIT = COUNTS / COUNTS.sum()
+HOLED = np.where(np.random.default_rng(0).random(COUNTS.shape) < 0.3, np.nan, COUNTS)
+UNSEEN = np.random.default_rng(0).integers((40, 30, 20), size=(500, 3))
+FEW = SparseTensor(UNSEEN, np.random.default_rng(1).poisson(3.0, 500), (40, 30, 20), "unobserved")
 
 FITS = {
     "core": (COUNTS, "poisson", {"solver": "core"}),
@@ -29,10 +32,13 @@ FITS = {
     "core, crowded": (COUNTS[:6, :6, :2], "poisson", {"solver": "core", "max_epochs": 400}),
     "large": (COUNTS, "poisson", {"solver": "large"}),
     "gamma": (POSITIVE, "gamma", {}),
+    "core, missing cells": (HOLED, "poisson", {"n_init": 3}),
     "simplex": (UNIT, "poisson", {"constraint": "simplex"}),
     "nonzeros": (COUNTS * (COUNTS > 8), "poisson", {"solver": "nonzeros"}),
     "online": (EVENTS, "poisson", {}),
     "online, yes/no": (YES_NO, "bernoulli-odds", {}),
+    "online, missing cells": (EVENTS.with_missing(UNSEEN), "poisson", {}),
+    "observed": (FEW, "poisson", {}),
     "smd": (COUNTS, "poisson", {"solver": "smd", "max_epochs": 40}),
     "smd, phases": (POSITIVE, "gamma", {"solver": "smd", "step": "mixed", "max_epochs": 40}),
     "smd, sparse": (YES_NO, "bernoulli-logit", {"solver": "smd", "max_epochs": 8}),

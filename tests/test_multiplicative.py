@@ -287,10 +287,6 @@ class TestRefusals:
         with pytest.raises(IncompatibleError, match="dense array"):
             run(sparse(self.X), 2, "beta(1.5)")
 
-    def test_unobserved_cells(self):
-        with pytest.raises(IncompatibleError, match="absent='unobserved'"):
-            run(sparse(self.X), 2, "gamma", absent="unobserved")
-
     def test_negative_data(self):
         with pytest.raises(IncompatibleError, match=r"X has -0\.5"):
             run(self.X - 0.5 * (self.X == 0), 2, "gaussian")

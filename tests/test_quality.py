@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from pieces import LOSSES
 
-from smartcpd import CPModel, LabelledTensor, Mode, SparseTensor, datasets, losses
+from smartcpd import CPModel, LabelledTensor, Mode, SparseTensor, choose_loss, datasets, losses
+from smartcpd.dispersion import estimate
 from smartcpd.errors import InvalidDataError, InvalidParameterError
 from smartcpd.losses import Domain
 from smartcpd.quality import Quality, measure, reading
@@ -229,3 +230,28 @@ def test_what_makes_no_sense_is_refused():
 )
 def test_kinds_of_data(name, kind):
     assert measure(*drawn(name)).data == kind
+
+
+class TestMissingCells:
+    """What nobody observed is in no figure."""
+
+    def test_dense_and_sparse_agree_and_do_not_look_behind_the_mask(self):
+        X, truth = datasets.count((12, 10, 8), 2, a_max=1.5, random_state=3)
+        seen = np.random.default_rng(0).random(X.shape) < 0.7
+        model = CPModel(truth, loss_function="poisson")
+        holes = np.where(seen, X, np.nan)
+        dense = measure(model, holes)
+        sparse = SparseTensor(np.argwhere(X), X[X > 0], X.shape).with_missing(np.argwhere(~seen))
+        assert dense.cells == int(seen.sum())
+        expected = measure(model, sparse)
+        for name in ("mean_loss", "deviance_explained", "dispersion", "scatter"):
+            assert getattr(dense, name) == pytest.approx(getattr(expected, name), rel=1e-9)
+        assert all(seen[tuple(cell.index)] for cell in dense.hot_cells)
+
+    def test_choice_of_loss_and_dispersion(self):
+        X = np.random.default_rng(0).gamma(4.0, 1.0, (10, 9, 8))
+        holes = X.copy()
+        holes[0, 0, 0] = np.nan
+        assert choose_loss(holes).loss == choose_loss(X).loss
+        model = CPModel([np.full((n, 1), 4.0 ** (1 / 3)) for n in X.shape], loss_function="gamma")
+        assert estimate(model, holes) == pytest.approx(estimate(model, X), rel=0.05)

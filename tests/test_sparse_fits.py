@@ -250,7 +250,6 @@ class TestRefusals:
         [
             {"loss": "gaussian"},
             {"loss": "poisson", "constraint": "box(0, 1)"},
-            {"loss": "poisson", "absent": "unobserved"},
         ],
     )
     def test_multiplicative_updates_say_what_they_serve(self, choices):

@@ -42,9 +42,17 @@ class Marginals:
 
     @classmethod
     def at(
-        cls, A: np.ndarray, shape: tuple[int, ...], loss: Loss, rng: np.random.Generator
+        cls,
+        A: np.ndarray,
+        shape: tuple[int, ...],
+        loss: Loss,
+        rng: np.random.Generator,
+        row_weights: list[np.ndarray] | None = None,
     ) -> Marginals:
-        """Estimated from random cells; a preconditioner needs no more."""
+        """Estimated from random cells; a preconditioner needs no more.
+
+        ``row_weights`` are the mean weights of the rows' cells, where those differ.
+        """
         n_cells = max(MIN_CELLS, CELLS_A_ROW * max(shape))
         indices = [rng.integers(size, size=n_cells) for size in shape]
         m = values_at(unstack(A, shape), np.ones(A.shape[1]), indices)
@@ -55,9 +63,13 @@ class Marginals:
         if not np.isfinite(mean) or mean <= 0:
             return cls(1.0, np.ones(A.shape[0]))
         rows = []
-        for index, size in zip(indices, shape, strict=True):
+        for mode, (index, size) in enumerate(zip(indices, shape, strict=True)):
             counts = np.bincount(index, minlength=size)
             sums = np.bincount(index, w, minlength=size)
             # A row with few cells in the sample keeps near the mean.
-            rows.append(np.clip((sums / mean + 4.0) / (counts + 4.0), 1e-3, 1e3))
+            row = np.clip((sums / mean + 4.0) / (counts + 4.0), 1e-3, 1e3)
+            if row_weights is not None:
+                own = row_weights[mode]
+                row = row * np.clip(own / own.mean(), 1e-3, 1e3)
+            rows.append(row)
         return cls(mean, np.concatenate(rows))

@@ -9,6 +9,7 @@ import numpy as np
 from smartcpd.losses import Loss
 from smartcpd.model import CPModel
 from smartcpd.storage import SparseTensor, as_storage
+from smartcpd.storage.observed import observed_values, weights_at
 from smartcpd.surprise import huber_normaliser, needs_dispersion
 
 SAMPLED_CELLS = 1 << 18
@@ -67,7 +68,7 @@ def is_whole(storage: Any) -> bool:
     values = storage.values if isinstance(storage, SparseTensor) else storage.array
     if values.dtype.kind != "f":
         return True
-    return all(bool((v == np.floor(v)).all()) for v in np.array_split(values, 16) if v.size)
+    return all(bool((v == np.floor(v)).all()) for v in observed_values(storage))
 
 
 def _pearson(model: CPModel, storage: Any, power: float, seed: int) -> float:
@@ -75,18 +76,22 @@ def _pearson(model: CPModel, storage: Any, power: float, seed: int) -> float:
     rng = np.random.default_rng(seed)
     if not isinstance(storage, SparseTensor):
         cells = _cells(storage.shape, rng, storage.n_cells)
-        return float(np.mean(_squares(model, cells, storage.array[cells], power)))
+        w = weights_at(storage, cells)
+        seen = tuple(index[w != 0] for index in cells)
+        found = _squares(model, seen, storage.array[seen], power)
+        return float(np.average(found, weights=w[w != 0]))
     nnz = storage.nnz
     chosen = np.arange(nnz) if nnz <= SAMPLED_CELLS else rng.integers(nnz, size=SAMPLED_CELLS)
     stored = tuple(column[chosen].astype(np.intp) for column in storage.indices)
     found = _squares(model, stored, storage.values[chosen], power)
+    w = weights_at(storage, stored)
     if storage.absent == "unobserved":
-        return float(np.mean(found))
+        return float(np.average(found, weights=w))
     # Every cell as if it were a zero, then what the others add to that.
-    surplus = np.mean(found - _squares(model, stored, 0.0, power)) if nnz else 0.0
+    surplus = np.mean(w * (found - _squares(model, stored, 0.0, power))) if nnz else 0.0
     cells = _cells(storage.shape, rng, storage.n_cells)
-    zeros = np.mean(_squares(model, cells, 0.0, power))
-    return float(zeros + surplus * nnz / storage.n_cells)
+    zeros = np.average(_squares(model, cells, 0.0, power), weights=weights_at(storage, cells))
+    return float(zeros + surplus * nnz / storage.n_observed)
 
 
 def _cells(shape: tuple[int, ...], rng: np.random.Generator, n_cells: int) -> Any:

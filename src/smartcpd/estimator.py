@@ -43,7 +43,8 @@ class SmartCPD(BaseEstimator):
     solver : str or Solver
         "core" fits dense data from scratch: a compressed tensor, a quasi-Newton finish, a second
         look; "large" does so for tensors of which full passes are costly; "online" fits sparse
-        counts or events from scratch. "smd" is stochastic mirror descent, the paper's method. The
+        counts or events from scratch, "observed" sparse data of which other cells are unknown.
+        "smd" is stochastic mirror descent, the paper's method. The
         rest go on from one start by full passes: "mm" multiplicative updates of nonnegative factors
         (poisson and bernoulli-odds, with simplex factors too; gaussian for data >= 0; for dense
         data also gamma and beta(b)), "md" block mirror descent (any loss and constraint), "als"
@@ -118,7 +119,7 @@ class SmartCPD(BaseEstimator):
     factors_ : list of (I_n x rank) arrays
     weights_ : array of length rank
     loss_ : float
-        Mean loss of the model on the data, over all cells.
+        Mean loss of the model on the data, over all observed cells.
     history_ : History
         A row an epoch: time, epoch, entries sampled, loss, penalty, phase.
     status_ : Status
@@ -207,11 +208,30 @@ class SmartCPD(BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
         return tags
 
-    def fit(self, X: Any, y: Any = None) -> SmartCPD:
-        """Fit the model to a tensor of order >= 2; y is ignored."""
-        result = fit(X, **self.get_params(deep=False))
+    def fit(self, X: Any, y: Any = None, *, mask: Any = None, weights: Any = None) -> SmartCPD:
+        """Fit the model to a tensor.
+
+        Parameters
+        ----------
+        X : array of order >= 2, or SparseTensor
+            Cells of a dense array that are NaN, or masked in a masked array, are missing. Of a
+            sparse tensor, ``SparseTensor(..., missing=, weights=)`` says so.
+        y : ignored
+        mask : boolean array of the shape of X, optional
+            True where a cell was observed. What lies in other cells has no influence at all.
+        weights : array of the shape of X, optional
+            How much each cell counts: finite, not negative, 0 for a missing one.
+
+        Returns
+        -------
+        SmartCPD
+            Itself, fitted. Rows of a mode of which nothing was observed are 0, and named in
+            ``status_``.
+        """
+        result = fit(X, **self.get_params(deep=False), mask=mask, weights=weights)
         self.model_ = result.model
         self.factors_ = list(result.model.factors)
         self.weights_ = result.model.weights
@@ -222,10 +242,11 @@ class SmartCPD(BaseEstimator):
         self.n_features_in_ = result.model.shape[1]
         return self
 
-    def score(self, X: Any, y: Any = None) -> float:
-        """Minus the mean loss of the fitted model on X, so that higher is better."""
+    def score(self, X: Any, y: Any = None, *, mask: Any = None, weights: Any = None) -> float:
+        """Minus the mean loss of the fitted model on what was observed of X, so that higher is
+        better; takes what `fit` takes."""
         check_is_fitted(self)
-        return -self.model_.loss(X, self.absent)
+        return -self.model_.loss(X, self.absent, mask=mask, weights=weights)
 
     def predict(self, indices: Any) -> np.ndarray:
         """Expected values of the chosen cells, given as an (n x order) array of indices."""

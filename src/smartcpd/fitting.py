@@ -22,12 +22,15 @@ from smartcpd.race import Racers
 from smartcpd.solvers import Report, Settings
 from smartcpd.start import make_start
 from smartcpd.stopping import Stopping
+from smartcpd.unobserved import without_unobserved_rows
 
 MAX_EPOCHS = 5000
 TOL = 0.02
 CHECKPOINT_EVERY = 30.0
 NOT_IDENTIFYING = {
     "X",
+    "mask",
+    "weights",
     "random_state",
     "max_time",
     "n_jobs",
@@ -83,8 +86,10 @@ def fit(
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_every: float = CHECKPOINT_EVERY,
     resume: bool = False,
+    mask: Any = None,
+    weights: Any = None,
 ) -> Fit:
-    """Fit a CP model; see `smartcpd.SmartCPD` for the parameters."""
+    """Fit a CP model; see `smartcpd.SmartCPD` and its `fit` for the parameters."""
     asked = {name: value for name, value in locals().items() if name not in NOT_IDENTIFYING}
     check_integer("n_init", n_init, at_least=1)
     if not isinstance(n_jobs, int) or n_jobs == 0:
@@ -97,7 +102,7 @@ def fit(
         raise IncompatibleError("resume=True needs the folder of a checkpoint: checkpoint=path.")
     chosen_solver = solvers.get(solver)
     X, modes = taken_off(X)
-    problem = Problem.build(X, rank, loss, mirror, constraint, step, sampler, absent)
+    problem = Problem.build(X, rank, loss, mirror, constraint, step, sampler, absent, mask, weights)
     chosen_solver.check(problem)
     settings = make_settings(
         problem,
@@ -150,8 +155,10 @@ def fit(
 
             racers = Racers(problem, settings, chosen_solver, n_jobs, observe, warm, repairs)
             chosen, loss, _ = racers.best(starts, streams)
-    model = CPModel(chosen.factors, np.ones(problem.rank), problem.loss, modes)
-    return Fit(model, loss, chosen.history, chosen.status, chosen_solver.name)
+    factors, remark = without_unobserved_rows(problem, chosen.factors)
+    status = chosen.status._replace(reason=f"{chosen.status.reason} {remark}".strip())
+    model = CPModel(factors, np.ones(problem.rank), problem.loss, modes)
+    return Fit(model, loss, chosen.history, status, chosen_solver.name)
 
 
 def _generator(random_state: Any) -> np.random.Generator:
@@ -182,7 +189,7 @@ def explain(X: Any, rank: int, loss: Any = "gaussian", **parameters: Any) -> str
     solver core: X is dense and has at most 8388608 cells
     """
     inspect.signature(fit).bind(X, rank, loss, **parameters)  # a name that fit has not is an error
-    names = ("mirror", "constraint", "step", "sampler", "absent")
+    names = ("mirror", "constraint", "step", "sampler", "absent", "mask", "weights")
     problem = Problem.build(X, rank, loss, **{n: v for n, v in parameters.items() if n in names})
     solver = solvers.get(parameters.get("solver", "auto"))
     reason = "your choice"
@@ -227,7 +234,7 @@ def decompose(X: Any, rank: int, loss: Any = "gaussian", **parameters: Any) -> C
     loss : str or Loss
         How the data was made; see `smartcpd.losses`.
     **parameters
-        Everything else that `smartcpd.SmartCPD` takes.
+        Everything else that `smartcpd.SmartCPD` and its `fit` take.
 
     Returns
     -------

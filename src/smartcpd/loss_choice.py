@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -14,8 +13,7 @@ from smartcpd.errors import InvalidDataError
 from smartcpd.losses import Loss
 from smartcpd.losses.base import Data
 from smartcpd.storage import SparseTensor, as_storage
-
-PIECE = 1 << 20
+from smartcpd.storage.observed import observed_values
 
 
 class Choice(NamedTuple):
@@ -91,7 +89,7 @@ def choose_loss(X: Any, absent: str = "zero") -> Choice:
     """
     found = _Findings()
     storage = as_storage(X, absent)
-    for values in _pieces(storage):
+    for values in observed_values(storage):
         found.look(values)
     if isinstance(storage, SparseTensor) and storage.absent == "zero":
         found.look(np.zeros(1, storage.values.dtype))
@@ -109,16 +107,6 @@ def as_chosen(X: Any, loss: Loss, absent: str = "zero") -> Choice:
             else "probabilities under the loss mean little"
         )
     return Choice(loss, reason)
-
-
-def _pieces(storage: Any) -> Iterator[np.ndarray]:
-    """All values that are stored, some at a time."""
-    if not isinstance(storage, SparseTensor):
-        for _, slab in storage.slabs():
-            yield slab
-        return
-    for start in range(0, storage.nnz, PIECE):
-        yield storage.values[start : start + PIECE]
 
 
 def _verdict(found: _Findings) -> tuple[str, str]:

@@ -157,15 +157,18 @@ class CPModel:
             flat[where] = self._through_link(m)
         return out
 
-    def loss(self, X: Any, absent: str = "zero") -> float:
+    def loss(self, X: Any, absent: str = "zero", *, mask: Any = None, weights: Any = None) -> float:
         """The mean loss of this model on data X, over all observed cells.
 
-        ``absent`` says what cells mean that sparse data does not store, as for `SmartCPD`.
+        ``absent`` says what cells mean that sparse data does not store, as for `SmartCPD`; ``mask``
+        and ``weights`` are those of `SmartCPD.fit`. The mean is weighted: sum of w l over sum of w.
         """
-        return self.loss_estimate(X, absent).loss
+        return self.loss_estimate(X, absent, mask=mask, weights=weights).loss
 
-    def loss_estimate(self, X: Any, absent: str = "zero") -> Estimate:
-        """The mean loss on X and its standard error.
+    def loss_estimate(
+        self, X: Any, absent: str = "zero", *, mask: Any = None, weights: Any = None
+    ) -> Estimate:
+        """The mean loss on X and its standard error; takes what `loss` takes.
 
         The error is 0, the loss exact, for dense data, for losses whose zeros sum up in closed form
         (poisson, gaussian), and for sparse tensors of up to 33 million cells. Beyond, the loss of
@@ -174,7 +177,7 @@ class CPModel:
         """
         from smartcpd.objectives import mean_loss  # objectives are written in terms of models
 
-        return mean_loss(X, self, absent)
+        return mean_loss(X, self, absent, mask, weights)
 
     def normalize(self, norm: int = 2) -> CPModel:
         """Columns of unit l1 or l2 norm, their scales absorbed in the weights.

@@ -61,11 +61,13 @@ class Problem:
         step: str | Step = "auto",
         sampler: str | Sampler = "auto",
         absent: str = "zero",
+        mask: Any = None,
+        weights: Any = None,
     ) -> Problem:
         """Resolve names and defaults; check the data and every combination before any work."""
         check_integer("rank", rank, at_least=1)
         known = None if loss == "auto" else losses.get(loss)
-        storage = as_storage(X, absent)
+        storage = as_storage(X, absent, mask, weights)
         resolved_loss = known or choose_loss(storage).loss
         order = len(storage.shape)
         needs_nonnegative = resolved_loss.domain is Domain.NONNEGATIVE
@@ -132,6 +134,8 @@ class Problem:
             f"{p.step} steps with {by_mode(p.mirrors)} map" for p in self.phases
         )
         shape = "x".join(map(str, self.shape))
+        if self.storage.n_missing:
+            shape += f" ({100 * self.storage.n_missing / self.storage.n_cells:.2g} % missing)"
         return (
             f"{shape}, rank {self.rank}, loss {self.loss}, "
             f"constraint {by_mode(self.constraints)}, {phases}, sampling {self.sampler}"

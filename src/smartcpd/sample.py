@@ -24,6 +24,8 @@ class Cells(NamedTuple):
 
     x: np.ndarray
     weights: np.ndarray
+    own_weights: np.ndarray
+    """How much each cell counts by itself, which is a part of ``weights``."""
     model: Callable[[np.ndarray], np.ndarray]
 
 
@@ -48,7 +50,8 @@ class CellSample:
         """How far noise alone moves the minimal mean loss: dispersion * parameters / cells.
 
         The dispersion compares the variance of l' with its expected slope; it is 1 for Poisson and
-        binary data that fits its model, sigma² for Gaussian data, 0 for data without noise.
+        binary data that fits its model, sigma² for Gaussian data, 0 for data without noise. A cell
+        that counts twice is as noisy as two that always agree.
         """
         m = self._cells.model(A)
         pull = m * self._derivative(m)
@@ -56,7 +59,8 @@ class CellSample:
         size = self._mean(np.abs(pull))
         # A loss without curvature, such as an absolute error, has the size of its slope instead.
         curved = curvature > 1e-6 * size
-        dispersion = self._mean(pull**2) / curvature if curved else size
+        noise = self._mean(self._cells.own_weights * pull**2)
+        dispersion = noise / curvature if curved else size
         return abs(dispersion) * self._problem.freedom / self._problem.storage.n_observed
 
     def _mean(self, values: np.ndarray) -> float:
@@ -82,6 +86,10 @@ def _dense_cells(problem: Problem, rng: np.random.Generator) -> Cells:
     fibers = random_fibers(shape, 1, n_fibers, rng)[0]
     x = np.empty((shape[mode], n_fibers))
     storage.gather_block("float64")(storage.handle(), fibers, mode, 0, x)
+    w = np.ones_like(x)
+    if storage.weighted:
+        storage.weigh_block("float64")(storage.weights_handle(), fibers, mode, 0, w)
+        x[w == 0] = 1.0  # which every loss accepts
     starts = offsets(shape)
 
     def model(A: np.ndarray) -> np.ndarray:
@@ -91,7 +99,8 @@ def _dense_cells(problem: Problem, rng: np.random.Generator) -> Cells:
                 H *= A[starts[k] + fibers[:, k]]
         return (A[starts[mode] : starts[mode + 1]] @ H.T).reshape(-1)
 
-    return Cells(x.reshape(-1), np.full(x.size, 1 / x.size), model)
+    own = w.reshape(-1)
+    return Cells(x.reshape(-1), own / max(own.sum(), 1e-300), own, model)
 
 
 def _sparse_cells(storage: SparseTensor, rng: np.random.Generator) -> Cells:
@@ -101,18 +110,24 @@ def _sparse_cells(storage: SparseTensor, rng: np.random.Generator) -> Cells:
     together they stand for all cells, however rare the nonzeros.
     """
     half = N_CELLS // 2
-    nnz, n = storage.nnz, storage.n_observed
-    chosen = rng.integers(nnz, size=min(half, nnz)) if nnz else np.empty(0, np.int64)
-    indices = storage.events.rows(chosen)
-    x = storage.values[chosen].astype(np.float64)
-    weights = np.full(x.size, nnz / max(x.size, 1) / n)
+    events, n = storage.events, storage.n_observed
+    count = len(events)
+    chosen = rng.integers(count, size=min(half, count)) if count else np.empty(0, np.int64)
+    indices = events.rows(chosen)
+    x = events.values[chosen].astype(np.float64)
+    share = np.full(x.size, count / max(x.size, 1) / n)
+    own = np.ones(x.size) if events.weights is None else events.weights[chosen]
+    x[own == 0] = 1.0  # which every loss accepts
+    weights = own * share
     if storage.absent == "zero":
         anywhere = [rng.integers(size, size=half) for size in storage.shape]
         indices = [np.concatenate(p) for p in zip(anywhere, indices, indices, strict=True)]
+        everywhere = np.full(half, storage.n_cells / n / half)
         x = np.concatenate([np.zeros(half), x, np.zeros(x.size)])
-        weights = np.concatenate([np.full(half, 1 / half), weights, -weights])
+        weights = np.concatenate([everywhere, weights, -share])
+        own = np.concatenate([np.ones(half), own, np.ones(own.size)])
 
     def model(A: np.ndarray) -> np.ndarray:
         return values_at(unstack(A, storage.shape), np.ones(A.shape[1]), indices)
 
-    return Cells(x, weights, model)
+    return Cells(x, weights, own, model)

@@ -75,9 +75,8 @@ class HotCells:
         total, gradient = quadratic_sum(A, self.shape, quadratic, want_gradient)
         correction = event_sum(
             self.cells,
-            self.loss.value_block("float64", "remainder"),
-            self.loss.derivative_block("float64", "remainder"),
-            self.loss.params,
+            self.loss,
+            "remainder",
             A,
             want_gradient,
             self.n_threads,
@@ -91,6 +90,5 @@ class HotCells:
         """The most that is left out at the other cells: by Taylor's theorem, at most
         |curvature| * threshold / 3 of the sum of their m², which is known."""
         squares = QuadraticLoss(0.0, 2.0)
-        blocks = squares.value_block("float64"), squares.derivative_block("float64")
-        hot = event_sum(self.cells, *blocks, squares.params, A, False, self.n_threads).total
+        hot = event_sum(self.cells, squares, "whole", A, False, self.n_threads).total
         return abs(curvature) * THRESHOLD / 3 * max(square_sum(A, self.shape) - hot, 0.0)

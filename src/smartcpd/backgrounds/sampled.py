@@ -58,9 +58,8 @@ class Sampled:
         for sign, loss in ((1.0, self.loss), (-1.0, line)):
             part = event_sum(
                 self.cells,
-                loss.value_block("float64", "weighted"),
-                loss.derivative_block("float64", "weighted"),
-                loss.params,
+                loss,
+                "weighted",
                 A,
                 want_gradient,
                 self.n_threads,

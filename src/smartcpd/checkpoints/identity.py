@@ -83,14 +83,18 @@ def check_same(before: Identity, now: Identity, path: Path) -> None:
 def data_digest(storage: Storage) -> str:
     """Shape and kind, with a hash of what the tensor holds."""
     if isinstance(storage, SparseTensor):
-        arrays = [*storage.indices, storage.values]
+        arrays = [*storage.missing, *storage.indices, storage.values]
         kind = f"{storage.nnz} nonzeros, absent {storage.absent}"
     else:
         assert isinstance(storage, Dense)
         arrays = [storage.array]
         kind = "dense"
     shape = "x".join(map(str, storage.shape))
-    return f"{shape} {arrays[-1].dtype.name}, {kind}, {_digest(map(_stretches, arrays))}"
+    dtype = arrays[-1].dtype.name
+    if storage.weights is not None:
+        arrays.append(storage.weights)
+        kind += f", {storage.n_missing} missing" if storage.n_missing else ", weighted"
+    return f"{shape} {dtype}, {kind}, {_digest(map(_stretches, arrays))}"
 
 
 def _digest(parts: Iterable[bytes]) -> str:

@@ -14,6 +14,7 @@ from smartcpd.files import format_of, read, split
 from smartcpd.labels import taken_off
 from smartcpd.loss_choice import choose_loss
 from smartcpd.storage import SparseTensor, as_storage
+from smartcpd.storage.observed import observed_values
 
 EXAMPLE_PARAMETERS = {"beta": "beta(0.5)", "negative-binomial": "negative-binomial(1)"}
 COPIES_OF_FACTORS = 6
@@ -29,7 +30,8 @@ def check_tensor(path: str, rank: int = 10) -> dict[str, Any]:
     tensor, modes = taken_off(X)
     storage: Any = as_storage(tensor)
     values = storage.values if isinstance(storage, SparseTensor) else storage.array
-    nonzeros = storage.nnz if isinstance(storage, SparseTensor) else int(np.count_nonzero(values))
+    known = [part for part in observed_values(storage) if part.size]
+    nonzeros = sum(int(np.count_nonzero(part)) for part in known)
     domains = {name: _complaint(storage, name) for name in losses.names()}
     found = {
         "file": path,
@@ -41,7 +43,8 @@ def check_tensor(path: str, rank: int = 10) -> dict[str, Any]:
         "nonzeros": nonzeros,
         "density": 100.0 * nonzeros / storage.n_cells,
         "lowest": storage.lowest(),
-        "highest": float(values.max()) if values.size else 0.0,
+        "highest": max((float(part.max()) for part in known), default=0.0),
+        "missing": storage.n_missing,
         "duplicates": _duplicates(path, storage),
         "bytes": values.nbytes + sum(c.nbytes for c in getattr(storage, "indices", ())),
         "rank": rank,
@@ -78,6 +81,8 @@ def _duplicates(path: str, storage: Any) -> int:
 
 def _advice(found: dict[str, Any], storage: Any) -> list[str]:
     sentences = []
+    if found["missing"]:
+        sentences.append(f"{found['missing']:,} cells are missing (NaN); a fit leaves them out.")
     try:
         choice = choose_loss(storage)
         sentences.append(f"Suggested loss: {choice.reason}.")

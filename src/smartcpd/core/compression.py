@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from smartcpd.core.filling import Filling, slice_sums
 from smartcpd.losses import Data, Domain, Loss
 from smartcpd.storage import Dense
 
@@ -41,13 +42,8 @@ class Scales:
         if loss.data is Data.REAL:
             return cls([np.ones(size) for size in storage.shape])
         power = 2 if loss.data is Data.NONNEGATIVE else 1
-        sums = [np.zeros(size) for size in storage.shape]
-        for where, slab in slabs(storage.array, 0):
-            for mode, total in enumerate(sums):
-                others = tuple(k for k in range(slab.ndim) if k != mode)
-                total[where if mode == 0 else slice(None)] += slab.sum(axis=others)
         rows = []
-        for total in sums:
+        for total in slice_sums(storage):
             share = total / (total.mean() or 1.0)
             rows.append(np.maximum(share, LOWEST_SCALE) ** (-power / 2))
         return cls(rows)
@@ -63,12 +59,15 @@ class Core:
     scales: Scales
 
     @classmethod
-    def of(cls, storage: Dense, scales: Scales, width: int) -> Core:
-        """A sequentially truncated higher-order singular value decomposition."""
+    def of(cls, storage: Dense, scales: Scales, width: int, filling: Filling | None = None) -> Core:
+        """A sequentially truncated higher-order singular value decomposition.
+
+        ``filling`` stands for the missing cells, if there are any.
+        """
         shape = storage.shape
         first = _first_mode(shape)
-        basis = _leading(_gram(storage.array, first, scales), width)
-        core = _contracted(storage.array, first, scales, basis)
+        basis = _leading(_gram(storage, first, scales, filling), width)
+        core = _contracted(storage, first, scales, filling, basis)
         bases = {first: basis}
         for mode in sorted(range(len(shape)), key=lambda k: shape[k]):
             if mode == first:
@@ -82,45 +81,56 @@ class Core:
         return cls(np.ascontiguousarray(core, dtype=np.float64), ordered, scales)
 
 
-def slabs(X: np.ndarray, axis: int, every: int = 1) -> Iterator[tuple[slice, np.ndarray]]:
+def slabs(
+    storage: Dense, axis: int, filling: Filling | None = None, every: int = 1
+) -> Iterator[tuple[slice, np.ndarray]]:
     """Some slices at a time, as float32; all, or ``every`` so many."""
+    X, weights = storage.array, storage.weights
     step = max(1, SLAB_CELLS * X.shape[axis] // X.size)
     for start in range(0, X.shape[axis], step * every):
         where = slice(start, min(start + step, X.shape[axis]))
-        yield where, X[(slice(None),) * axis + (where,)].astype(np.float32)
+        at = (slice(None),) * axis + (where,)
+        if weights is None or filling is None:
+            yield where, X[at].astype(np.float32)
+        else:
+            yield where, filling.put_into(X[at], weights[at] != 0, axis, where)
 
 
 def _scaled_slabs(
-    X: np.ndarray, mode: int, scales: Scales, every: int = 1
+    storage: Dense, mode: int, scales: Scales, filling: Filling | None, every: int = 1
 ) -> Iterator[tuple[slice, np.ndarray]]:
     """Slabs along another mode than ``mode``, scaled, with ``mode`` first and the rest flat."""
+    shape = storage.shape
     axis = 1 if mode == 0 else 0
-    for where, slab in slabs(X, axis, every):
+    for where, slab in slabs(storage, axis, filling, every):
         for k, rows in enumerate(scales.rows):
             own = rows[where] if k == axis else rows
-            slab *= own.astype(np.float32).reshape([-1 if j == k else 1 for j in range(X.ndim)])
-        if mode == X.ndim - 1:
-            yield where, slab.reshape(-1, X.shape[mode]).T
+            slab *= own.astype(np.float32).reshape([-1 if j == k else 1 for j in range(len(shape))])
+        if mode == len(shape) - 1:
+            yield where, slab.reshape(-1, shape[mode]).T
         else:
-            yield where, np.moveaxis(slab, mode, 0).reshape(X.shape[mode], -1)
+            yield where, np.moveaxis(slab, mode, 0).reshape(shape[mode], -1)
 
 
-def _gram(X: np.ndarray, mode: int, scales: Scales) -> np.ndarray:
+def _gram(storage: Dense, mode: int, scales: Scales, filling: Filling | None) -> np.ndarray:
     """Of all slabs, or of some that are spread over a large tensor."""
-    gram = np.zeros((X.shape[mode], X.shape[mode]))
-    for _, slab in _scaled_slabs(X, mode, scales, every=max(1, X.size // GRAM_CELLS)):
+    gram = np.zeros((storage.shape[mode], storage.shape[mode]))
+    every = max(1, storage.n_cells // GRAM_CELLS)
+    for _, slab in _scaled_slabs(storage, mode, scales, filling, every):
         gram += slab @ slab.T
     return gram
 
 
-def _contracted(X: np.ndarray, mode: int, scales: Scales, basis: np.ndarray) -> np.ndarray:
+def _contracted(
+    storage: Dense, mode: int, scales: Scales, filling: Filling | None, basis: np.ndarray
+) -> np.ndarray:
     """The scaled tensor in the coordinates of a basis of one mode."""
-    shape = list(X.shape)
+    shape = list(storage.shape)
     shape[mode] = basis.shape[1]
     out = np.empty(shape, np.float32)
     axis = 1 if mode == 0 else 0
     narrow = np.ascontiguousarray(basis.T, dtype=np.float32)
-    for where, slab in _scaled_slabs(X, mode, scales):
+    for where, slab in _scaled_slabs(storage, mode, scales, filling):
         rest = [where.stop - where.start if k == axis else s for k, s in enumerate(shape)]
         del rest[mode]
         block = (narrow @ slab).reshape(-1, *rest)

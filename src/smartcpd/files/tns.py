@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from smartcpd.errors import InvalidParameterError
+from smartcpd.errors import InvalidDataError, InvalidParameterError
 from smartcpd.files.format import Format, as_sparse
 from smartcpd.storage import SparseTensor
 from smartcpd.tns import read_tns, write_tns
@@ -20,6 +20,11 @@ def _read(path: Path, member: str | None) -> SparseTensor:
 
 def _write(path: Path, X: Any) -> None:
     tensor = as_sparse(X)
+    if tensor.weighted:
+        raise InvalidDataError(
+            f"FROSTT text has no place for the weights and missing cells of {tensor!r}. Write "
+            "SparseTensor(X.indices, X.values, X.shape) and keep the rest apart."
+        )
     write_tns(path, list(tensor.indices), tensor.values, tensor.shape)
 
 

@@ -20,6 +20,7 @@ from smartcpd.kernels.compiling import FASTMATH, compile_kernel
 from smartcpd.kernels.elementary import root
 from smartcpd.kernels.events import ROWS
 from smartcpd.kernels.lanes import LANES, fill, load, store, total
+from smartcpd.kernels.weights import apply_weights
 
 CHUNK = 256
 """Cells worked on at a time."""
@@ -204,12 +205,27 @@ def make_iterations(order: int, width: int) -> Any:
             A_short[i] = a
 
     def iterations(
-        rows, modes, x, weights, derivative, loss_p, rule, clocks, low, high, A, first, second, G
+        rows,
+        modes,
+        x,
+        weights,
+        own_weights,
+        derivative,
+        loss_p,
+        rule,
+        clocks,
+        low,
+        high,
+        A,
+        first,
+        second,
+        G,
     ):
         """One iteration for each of ``clocks``, what the bias correction takes for the time.
 
-        Each reads as many cells as there are weights. ``modes`` are in any order, best with that
-        first in which cells often share their row with the next. ``rule`` is (rate, beta_1,
+        Each reads as many cells as there are weights; what those hold is multiplied by
+        ``own_weights``, one a cell that was drawn, or none. ``modes`` are in any order, best with
+        that first in which cells often share their row with the next. ``rule`` is (rate, beta_1,
         beta_2, epsilon). All matrices have padded rows, and bounds of zero keep the padding of A at
         zero; G is scratch: first a copy of A, then a gradient for every group.
         """
@@ -237,6 +253,8 @@ def make_iterations(order: int, width: int) -> Any:
                     derivative(x_short[:n], m[:n], loss_p, d[:n])
                     for b in range(n):
                         d[b] *= weights[start + b]
+                    if own_weights.size > 0:
+                        apply_weights(d[:n], own_weights[at : at + n])
                     gradient(A_short, columns, d[:n], G_own)
             G_sum = G[n_rows : 2 * n_rows]
             for group in range(1, n_groups):
@@ -265,6 +283,7 @@ def compiled_iterations(order: int, width: int, parallel: bool) -> Any:
         types.int64[::1],
         wide.vector,
         narrow.vector,
+        wide.vector,
         types.FunctionType(narrow.entrywise),
         narrow.params,
         types.UniTuple(types.float64, 4),

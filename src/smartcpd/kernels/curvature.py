@@ -18,6 +18,7 @@ from numba import prange, types
 from smartcpd.kernels.blocks import precision
 from smartcpd.kernels.compiling import FASTMATH, compile_kernel, in_precision
 from smartcpd.kernels.passes import fill_products, scatter
+from smartcpd.kernels.weights import apply_weights, hide_missing
 
 
 @numba.njit(error_model="numpy", fastmath=FASTMATH)
@@ -36,10 +37,25 @@ def fill_tangents(A, V, offsets, fibers, mode, T):
                     product[r] *= a[r]
 
 
-def curvature_pass(lines, handle, offsets, mode, fibers, batch, curvature, loss_p, A, V, G):
+def curvature_pass(
+    lines,
+    handle,
+    offsets,
+    mode,
+    fibers,
+    batch,
+    weigh,
+    weights_handle,
+    curvature,
+    loss_p,
+    A,
+    V,
+    G,
+):
     """Add J' W J V over group k's fibers to ``G[k]``.
 
     ``fibers`` is (groups, fibers of a group, order); ``batch`` of them are read at a time.
+    Weights are those of `passes`.
     """
     n_groups, group_size, _ = fibers.shape
     rank = A.shape[1]
@@ -48,6 +64,7 @@ def curvature_pass(lines, handle, offsets, mode, fibers, batch, curvature, loss_
     A_n = A[first : first + n_rows]
     At_n = np.ascontiguousarray(A_n.T)
     Vt_n = np.ascontiguousarray(V[first : first + n_rows].T)
+    weighted = weights_handle.size > 0
     for group in prange(n_groups):
         x_buffer = np.empty(batch * n_rows)
         m_buffer = np.empty(batch * n_rows)
@@ -72,6 +89,10 @@ def curvature_pass(lines, handle, offsets, mode, fibers, batch, curvature, loss_
             np.dot(K, Vt_n, D)
             np.dot(T, At_n, w.reshape(n_fibers, n_rows))
             d += w
+            if weighted:
+                weigh(weights_handle, chosen, mode, 0, w.reshape(n_fibers, n_rows))
+                hide_missing(x, w)
+                apply_weights(d, w)
             curvature(x, m, loss_p, w)
             d *= w
             np.dot(D.T, K, partial)
@@ -90,6 +111,8 @@ def compiled_curvature_pass(parallel: bool) -> Any:
         types.intp,
         types.Array(types.int64, 3, "C"),
         types.intp,
+        types.FunctionType(kinds.gather),
+        types.int64[::1],
         types.FunctionType(kinds.entrywise),
         kinds.params,
         kinds.matrix,

@@ -21,6 +21,7 @@ from smartcpd.kernels.events import (
     unpack_signature,
 )
 from smartcpd.kernels.lanes import LANES, fill, load, total
+from smartcpd.kernels.weights import apply_weights, hide_missing
 
 
 def make_event_curvature_pass(order: int) -> Any:
@@ -42,11 +43,14 @@ def make_event_curvature_pass(order: int) -> Any:
                 terms = terms + t
             d[b] = total(terms)
 
-    def event_curvature_pass(unpack, handle, offsets, bounds, curvature, loss_p, behind, A, V, G):
+    def event_curvature_pass(
+        unpack, handle, offsets, bounds, own_weights, curvature, loss_p, behind, A, V, G
+    ):
         """Add J' W J V over the events of group g, those from bounds[g] on, to ``G[g]``.
 
-        From every weight ``behind`` is taken, what the background has there already. A, V and G
-        have padded rows.
+        From every curvature ``behind`` is taken, what the background has there already;
+        ``own_weights`` of the events, if not empty, multiply it before. A, V and G have padded
+        rows.
         """
         for group in prange(bounds.size - 1):
             rows = np.empty((CHUNK, order), np.uint32)
@@ -60,7 +64,13 @@ def make_event_curvature_pass(order: int) -> Any:
                 unpack(handle, offsets, everything, start, rows[:n], x[:n])
                 model_values(A, rows[:n], m[:n])
                 tangents(A, V, rows[:n], d[:n])
-                curvature(x[:n], m[:n], loss_p, w[:n])
+                if own_weights.size > 0:
+                    own = own_weights[start : start + n]
+                    hide_missing(x[:n], own)
+                    curvature(x[:n], m[:n], loss_p, w[:n])
+                    apply_weights(w[:n], own)
+                else:
+                    curvature(x[:n], m[:n], loss_p, w[:n])
                 for b in range(n):
                     d[b] *= w[b] - behind
                 add_gradient(A, rows[:n], d[:n], G[group])
@@ -77,6 +87,7 @@ def compiled_event_curvature_pass(order: int, parallel: bool) -> Any:
         integers,
         integers,
         integers,
+        kinds.vector,
         types.FunctionType(kinds.entrywise),
         kinds.params,
         types.float64,

@@ -18,6 +18,7 @@ from smartcpd.kernels.blocks import precision
 from smartcpd.kernels.compiling import FASTMATH, Block, compile_kernel, in_precision
 from smartcpd.kernels.gather import load_number
 from smartcpd.kernels.lanes import LANES, fill, load, store, total
+from smartcpd.kernels.weights import sum_in_order, weighted_terms
 
 CHUNK = 256
 """Events worked on at a time; what they need stays in the cache."""
@@ -119,7 +120,10 @@ def make_event_pass(order: int) -> Any:
         offsets,
         positions,
         bounds,
+        own_weights,
+        behind,
         value,
+        cell_values,
         derivative,
         loss_p,
         want_gradient,
@@ -129,21 +133,40 @@ def make_event_pass(order: int) -> Any:
     ):
         """Add the loss of the events of group g, those from bounds[g] on, to ``values[g]``.
 
-        The gradient goes to ``G[g]``. A and G have padded rows.
+        The gradient goes to ``G[g]``. A and G have padded rows. ``own_weights`` of all events, if
+        not empty, multiply what they add; ``behind`` then takes from it what a zero would add,
+        which is in a background.
         """
         for group in prange(bounds.size - 1):
             rows = np.empty((CHUNK, order), np.uint32)
             x = np.empty(CHUNK)
             m = np.empty(CHUNK)
             d = np.empty(CHUNK)
+            w = np.empty(CHUNK)
+            spare = np.empty(CHUNK)
             for start in range(bounds[group], bounds[group + 1], CHUNK):
                 n = min(CHUNK, bounds[group + 1] - start)
                 unpack(handle, offsets, positions, start, rows[:n], x[:n])
                 model_values(A, rows[:n], m[:n])
-                values[group] += value(x[:n], m[:n], loss_p)
-                if want_gradient:
-                    derivative(x[:n], m[:n], loss_p, d[:n])
-                    add_gradient(A, rows[:n], d[:n], G[group])
+                if own_weights.size > 0:
+                    for b in range(n):
+                        position = positions[start + b] if positions.size > 0 else start + b
+                        w[b] = own_weights[position]
+                    copied = x[:n].copy()
+                    weighted_terms(
+                        cell_values, copied, m[:n], loss_p, w[:n], behind, spare[:n], d[:n]
+                    )
+                    values[group] += sum_in_order(d[:n])
+                    if want_gradient:
+                        weighted_terms(
+                            derivative, x[:n], m[:n], loss_p, w[:n], behind, spare[:n], d[:n]
+                        )
+                        add_gradient(A, rows[:n], d[:n], G[group])
+                else:
+                    values[group] += value(x[:n], m[:n], loss_p)
+                    if want_gradient:
+                        derivative(x[:n], m[:n], loss_p, d[:n])
+                        add_gradient(A, rows[:n], d[:n], G[group])
 
     return event_pass
 
@@ -158,7 +181,10 @@ def compiled_event_pass(order: int, parallel: bool) -> Any:
         integers,
         integers,
         integers,
+        kinds.vector,
+        types.boolean,
         types.FunctionType(kinds.total),
+        types.FunctionType(kinds.entrywise),
         types.FunctionType(kinds.entrywise),
         kinds.params,
         types.boolean,

@@ -44,8 +44,11 @@ def find_fiber(handle, order, fiber, mode, index):
 
 
 @cache
-def sparse_gather(data_dtype: str, dtype: str) -> Block:
-    """``out[i, f]`` = row ``first + i`` of fiber f along ``mode``, zero where nothing is stored."""
+def sparse_gather(data_dtype: str, dtype: str, fill: int = 0) -> Block:
+    """``out[i, f]`` = row ``first + i`` of fiber f along ``mode``, ``fill`` where there is none.
+
+    Data that is not stored is 0, a weight that is not stored 1.
+    """
     number = load_number(data_dtype)
     item_bytes = np.dtype(data_dtype).itemsize
 
@@ -53,7 +56,7 @@ def sparse_gather(data_dtype: str, dtype: str) -> Block:
         order = fibers.shape[1]
         index = 1 + 2 * order + 3 * mode
         size = handle[2 + 2 * mode]
-        out[:] = 0
+        out[:] = fill
         for f in range(fibers.shape[0]):
             found = find_fiber(handle, order, fibers[f], mode, index)
             if found < 0:
@@ -67,7 +70,7 @@ def sparse_gather(data_dtype: str, dtype: str) -> Block:
                     out[row, f] = number(handle[0] + entry * item_bytes)
 
     kinds = precision(dtype)
-    name = f"sparse_gather.{data_dtype}.{dtype}"
+    name = f"sparse_gather.{data_dtype}.{dtype}.{fill}"
     return Block(compile_kernel(gather, kinds.gather, name), kinds.gather)
 
 

@@ -20,6 +20,7 @@ from numba import prange, types
 
 from smartcpd.kernels.blocks import precision
 from smartcpd.kernels.compiling import FASTMATH, compile_kernel, in_precision
+from smartcpd.kernels.weights import apply_weights, hide_missing, sum_in_order
 
 
 @numba.njit(error_model="numpy", fastmath=FASTMATH)
@@ -66,7 +67,10 @@ def fiber_pass(
     mode,
     fibers,
     batch,
+    weigh,
+    weights_handle,
     value,
+    cell_values,
     derivative,
     loss_p,
     want_gradient,
@@ -77,6 +81,8 @@ def fiber_pass(
     """Add the loss of group k's fibers to ``values[k]`` and its gradient to ``G[k]``.
 
     ``fibers`` is (groups, fibers of a group, order); ``batch`` of them are read at a time.
+    ``weigh`` reads the cells' weights by a handle, which is empty where all count the same; only
+    with weights are values taken from ``cell_values``, cell by cell.
     """
     n_groups, group_size, _ = fibers.shape
     rank = A.shape[1]
@@ -84,10 +90,12 @@ def fiber_pass(
     n_rows = offsets[mode + 1] - first
     A_n = A[first : first + n_rows]
     At_n = np.ascontiguousarray(A_n.T)
+    weighted = weights_handle.size > 0
     for group in prange(n_groups):
         x_buffer = np.empty(batch * n_rows, A.dtype)
         m_buffer = np.empty(batch * n_rows, A.dtype)
         d_buffer = np.empty(batch * n_rows, A.dtype)
+        w_buffer = np.empty(batch * n_rows if weighted else 0, A.dtype)
         K_buffer = np.empty(batch * rank, A.dtype)
         T_buffer = np.empty(batch * rank, A.dtype)
         partial = np.empty((n_rows, rank), A.dtype)
@@ -101,9 +109,19 @@ def fiber_pass(
             fill_products(A, offsets, chosen, mode, K)
             lines(handle, chosen, mode, 0, x.reshape(n_fibers, n_rows))
             np.dot(K, At_n, m.reshape(n_fibers, n_rows))
-            values[group] += value(x, m, loss_p)
+            if weighted:
+                w = w_buffer[:cells]
+                weigh(weights_handle, chosen, mode, 0, w.reshape(n_fibers, n_rows))
+                hide_missing(x, w)
+                cell_values(x, m, loss_p, d)
+                apply_weights(d, w)
+                values[group] += sum_in_order(d)
+            else:
+                values[group] += value(x, m, loss_p)
             if want_gradient:
                 derivative(x, m, loss_p, d)
+                if weighted:
+                    apply_weights(d, w_buffer[:cells])
                 D = d.reshape(n_fibers, n_rows)
                 np.dot(D.T, K, partial)
                 G[group, first : first + n_rows] += partial
@@ -122,7 +140,10 @@ def compiled_fiber_pass(dtype: str, parallel: bool) -> Any:
         types.intp,
         types.Array(types.int64, 3, "C"),
         types.intp,
+        types.FunctionType(kinds.gather),
+        types.int64[::1],
         types.FunctionType(kinds.total),
+        types.FunctionType(kinds.entrywise),
         types.FunctionType(kinds.entrywise),
         kinds.params,
         types.boolean,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numba
 import numpy as np
 
+from smartcpd.kernels.weights import weighted_terms
+
 
 @numba.njit(error_model="numpy")
 def event_terms(A, offsets, rows, mode, H, owner):
@@ -39,10 +41,12 @@ def by_tile(owner, tile_rows, starts, order):
 
 
 @numba.njit(error_model="numpy")
-def add_events(surplus, loss_p, weight, chosen, owner, x, H, A_n, work, at, G):
+def add_events(surplus, loss_p, weight, own_weights, behind, chosen, owner, x, H, A_n, work, at, G):
     """Add the gradient of the chosen events, those of one tile, to G.
 
-    ``work`` has room for three numbers an event; this tile's begin at ``at``.
+    ``work`` has room for five numbers an event; this tile's begin at ``at``. Where events have
+    weights of their own, ``surplus`` is the derivative, and ``behind`` says whether that of a zero
+    is taken from it.
     """
     n_events = chosen.size
     rank = H.shape[1]
@@ -56,7 +60,13 @@ def add_events(surplus, loss_p, weight, chosen, owner, x, H, A_n, work, at, G):
             total += A_n[owner[e], r] * H[e, r]
         m[j] = total
         x_here[j] = x[e]
-    surplus(x_here, m, loss_p, d)
+    if own_weights.size > 0:
+        w = work[3, at : at + n_events]
+        for j in range(n_events):
+            w[j] = own_weights[chosen[j]]
+        weighted_terms(surplus, x_here, m, loss_p, w, behind, work[4, at : at + n_events], d)
+    else:
+        surplus(x_here, m, loss_p, d)
     for j in range(n_events):
         e = chosen[j]
         c = weight * d[j]

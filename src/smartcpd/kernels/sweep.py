@@ -32,6 +32,7 @@ from smartcpd.kernels.sparse_gradient import (
     square_sum,
     summarise,
 )
+from smartcpd.kernels.weights import apply_weights, hide_missing
 
 
 class Tiling(NamedTuple):
@@ -71,6 +72,9 @@ def khatri_rao_rows(A, offsets, fibers, mode, scale, H, Ht):
 def sweep(
     gather,
     handle,
+    weigh,
+    weights_handle,
+    share,
     shape,
     offsets,
     modes,
@@ -80,6 +84,7 @@ def sweep(
     events,
     event_starts,
     event_weights,
+    own_weights,
     surplus,
     lines,
     lines_limit,
@@ -114,6 +119,10 @@ def sweep(
     One long function with many arguments on purpose: bundling them in tuples, or calling the body
     of the loop, costs a tenth of an iteration in reference counts.
 
+    ``weigh`` reads the weights of the fibers' cells by a handle that is empty where all count the
+    same, ``own_weights`` are those of all events, likewise; ``share`` is one over the mean weight.
+    With weights, ``surplus`` holds the derivatives themselves.
+
     ``slots[n]`` says which of the step rules, mirror maps and constraints mode n uses.
     """
     n_fibers = fibers.shape[1]
@@ -133,10 +142,12 @@ def sweep(
     H_e = np.empty((max_events, rank), A.dtype)
     owner = np.empty(max_events, np.int64)
     listed = np.empty(max_events, np.int64)
-    work_e = np.empty((3, max_events), A.dtype)
+    w_e = np.empty(max_events if own_weights.size > 0 else 0, A.dtype)
+    work_e = np.empty((5, max_events), A.dtype)
     sums = np.empty((order, rank), A.dtype)
     grams = np.empty((order, rank, rank), A.dtype)
     use_line = line_scale > 0.0
+    weighted = weights_handle.size > 0
     use_gram = lines[0, 1] != 0.0 or lines[1, 1] != 0.0
     if use_line:
         for k in range(order):
@@ -149,7 +160,7 @@ def sweep(
         step_pair = (step_p[n, 0], step_p[n, 1])
         mirror_pair = (mirror_p[n, 0], mirror_p[n, 1])
         project_pair = (project_p[n, 0], project_p[n, 1])
-        scale = A.dtype.type(1.0 / (max(n_fibers, 1) * n_rows))
+        scale = A.dtype.type(share / (max(n_fibers, 1) * n_rows))
         khatri_rao_rows(A, offsets, fibers[t], n, scale, H, Ht)
         n_tiles = (n_rows + tile_rows[n] - 1) // tile_rows[n]
         line = 0
@@ -163,6 +174,9 @@ def sweep(
             )
             event_terms(A, offsets, rows_e[:n_events], n, H_e[:n_events], owner[:n_events])
             by_tile(owner[:n_events], tile_rows[n], tile_starts, listed[:n_events])
+            if own_weights.size > 0:
+                for e in range(n_events):
+                    w_e[e] = own_weights[events[event_starts[t] + e]]
         for _ in range(inner_iterations):
             for tile in prange(n_tiles):
                 thread = numba.get_thread_id()
@@ -179,6 +193,10 @@ def sweep(
 
                 if n_fibers > 0:
                     gather(handle, fibers[t], n, i0, x.reshape(i1 - i0, n_fibers))
+                    if weighted:
+                        w = scratch[thread, 3, :cells]
+                        weigh(weights_handle, fibers[t], n, i0, w.reshape(i1 - i0, n_fibers))
+                        hide_missing(x, w)
                     np.dot(A_tile, Ht, m.reshape(i1 - i0, n_fibers))
                 else:
                     G[i0:i1] = 0.0
@@ -190,6 +208,8 @@ def sweep(
                         if use_line:
                             for i in range(cells):
                                 d[i] -= lines[line + part, 0] + lines[line + part, 1] * m[i]
+                        if weighted:
+                            apply_weights(d, scratch[thread, 3, :cells])
                         np.dot(d.reshape(i1 - i0, n_fibers), H, G_part[i0:i1])
                     if use_line:
                         add_line(
@@ -207,6 +227,8 @@ def sweep(
                             surplus[part],
                             loss_p,
                             event_weights[t],
+                            w_e,
+                            use_line,
                             listed[tile_starts[tile] : tile_starts[tile + 1]],
                             owner,
                             x_e,
@@ -260,6 +282,9 @@ def compiled_sweep(dtype: str, n_slots: int, parallel: bool) -> Any:
     signature = types.void(
         types.FunctionType(kinds.gather),
         integers,
+        types.FunctionType(kinds.gather),
+        integers,
+        types.float64,
         integers,
         integers,
         integers,
@@ -268,6 +293,7 @@ def compiled_sweep(dtype: str, n_slots: int, parallel: bool) -> Any:
         integers,
         integers,
         integers,
+        kinds.vector,
         kinds.vector,
         types.UniTuple(types.FunctionType(kinds.entrywise), 2),
         kinds.matrix,

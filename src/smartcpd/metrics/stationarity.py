@@ -15,7 +15,9 @@ from smartcpd.problem import Problem
 from smartcpd.stack import offsets, stack
 
 
-def kkt_residual(model: CPModel, X: Any, constraint: Any = "auto") -> float:
+def kkt_residual(
+    model: CPModel, X: Any, constraint: Any = "auto", *, mask: Any = None, weights: Any = None
+) -> float:
     """The largest relative change of a factor under a projected gradient step.
 
     Parameters
@@ -25,6 +27,8 @@ def kkt_residual(model: CPModel, X: Any, constraint: Any = "auto") -> float:
         The data it was fitted to.
     constraint : str, Constraint, or one a mode
         As for `smartcpd.SmartCPD`.
+    mask, weights : arrays of the shape of X, optional
+        As for `smartcpd.SmartCPD.fit`.
 
     Returns
     -------
@@ -32,7 +36,7 @@ def kkt_residual(model: CPModel, X: Any, constraint: Any = "auto") -> float:
         0 where the optimality conditions hold, 1 or more at a poor start. It does not
         depend on the units of the data or on how components share their scale among modes.
     """
-    problem = _problem(model, X, constraint)
+    problem = _problem(model, X, constraint, mask, weights)
     n_threads = threads.resolve(None)
     with threads.limited_to(n_threads):
         return relative_kkt_residual(problem, stack(model.distribute().factors), n_threads)
@@ -99,12 +103,16 @@ def stationarity(
     return float(phi.bregman(found.x.reshape(A.shape), A).sum())
 
 
-def _problem(model: CPModel, X: Any, constraint: Any) -> Problem:
+def _problem(
+    model: CPModel, X: Any, constraint: Any, mask: Any = None, weights: Any = None
+) -> Problem:
     if model.loss_function is None:
         raise InvalidParameterError(
             "This model has no loss, so it has no gradient. Build it with loss_function=..."
         )
-    problem = Problem.build(X, model.rank, model.loss_function, constraint=constraint)
+    problem = Problem.build(
+        X, model.rank, model.loss_function, constraint=constraint, mask=mask, weights=weights
+    )
     if problem.shape != model.shape:
         raise InvalidParameterError(
             f"X has shape {problem.shape}, the model {model.shape}. They must be the same."

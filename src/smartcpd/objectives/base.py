@@ -65,13 +65,15 @@ def objective_of(storage: Storage, loss: Loss, n_threads: int = 1) -> Objective:
     return DenseObjective(storage, loss, n_threads)
 
 
-def mean_loss(X: Any, model: CPModel, absent: str = "zero") -> Estimate:
-    """The mean loss of a model on data X."""
+def mean_loss(
+    X: Any, model: CPModel, absent: str = "zero", mask: Any = None, weights: Any = None
+) -> Estimate:
+    """The mean loss of a model on the observed cells of X."""
     if model.loss_function is None:
         raise InvalidParameterError(
             "This model has no loss. Load it with CPModel.load(path, loss=...)."
         )
-    storage = as_storage(X, absent)
+    storage = as_storage(X, absent, mask, weights)
     if storage.shape != model.shape:
         raise InvalidParameterError(
             f"X has shape {storage.shape}, the model {model.shape}. They must be the same."

@@ -1,4 +1,4 @@
-"""The objective over all cells of a dense array."""
+"""The objective over all observed cells of a dense array."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ WATCHED_CELLS = 1 << 17
 
 @dataclass(frozen=True)
 class DenseObjective:
-    """Every cell counts, and is read in its turn; or those of some fibers do, for all of them.
+    """Every cell is read in its turn and counts as its weight says; or those of some fibers do, for
+    all of them.
 
     Gradients are computed in the precision of the factors.
     """
@@ -32,11 +33,11 @@ class DenseObjective:
     """The mode that they run along; by default the one that is read most cheaply."""
 
     def estimate(self, A: np.ndarray) -> Estimate:
-        return Estimate(self._pass().value(A, self.fibers) / self.n_cells)
+        return Estimate(self._pass().value(A, self.fibers) / self.divisor)
 
     def gradient(self, A: np.ndarray) -> tuple[float, np.ndarray]:
         total, gradient = self._pass().gradient(A, self.fibers)
-        return total / self.n_cells, gradient / self.n_cells
+        return total / self.divisor, gradient / self.divisor
 
     def split(
         self, A: np.ndarray, mode: int, want_value: bool = True
@@ -44,7 +45,7 @@ class DenseObjective:
         """Value, gradient of one factor, and the gradient of the loss's convex part."""
         along = replace(self, fibers=None, fiber_mode=mode)._pass()
         total, gradient, convex = along.split(A, want_value)
-        n = self.storage.n_cells
+        n = self.storage.n_observed
         return total / n, gradient / n, convex / n
 
     def curvature_product(self, A: np.ndarray, V: np.ndarray) -> np.ndarray:
@@ -52,7 +53,7 @@ class DenseObjective:
 
         J is the derivative of the model by the factors, W the curvature of the cells' losses.
         """
-        return self._pass().curvature_product(A, V, self.fibers) / self.n_cells
+        return self._pass().curvature_product(A, V, self.fibers) / self.divisor
 
     @property
     def n_cells(self) -> int:
@@ -60,6 +61,17 @@ class DenseObjective:
         if self.fibers is None:
             return self.storage.n_cells
         return len(self.fibers) * self.storage.shape[self._mode]
+
+    @property
+    def divisor(self) -> float:
+        """What makes a mean of a sum over the cells that a pass reads.
+
+        Of some fibers, it is their share of all weights if those are spread evenly: it stays the
+        same whatever the fibers hold, or the mean over them would be biased.
+        """
+        if not self.storage.weighted:
+            return self.n_cells
+        return self.storage.n_observed * (self.n_cells / self.storage.n_cells)
 
     @property
     def _mode(self) -> int:
@@ -95,4 +107,6 @@ class DenseObjective:
             self._mode,
             self.loss,
             self.n_threads,
+            storage.weigh_lines_block if storage.weighted else None,
+            storage.weights_handle(),
         )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from smartcpd.backgrounds.base import Sum
-from smartcpd.kernels.compiling import Block
 from smartcpd.kernels.event_curvature import compiled_event_curvature_pass
 from smartcpd.kernels.events import CHUNK, compiled_event_pass
 from smartcpd.kernels.lanes import padded
@@ -19,15 +18,28 @@ MAX_GROUPS = 8
 
 def event_sum(
     events: Events,
-    value: Block,
-    derivative: Block,
-    loss_p: tuple[float, float],
+    loss: Loss,
+    part: str,
     A: np.ndarray,
     want_gradient: bool,
     n_threads: int,
     positions: np.ndarray | None = None,
+    convex: bool = False,
 ) -> Sum:
-    """The sum over all events, or over those at ``positions``, with gradients for all modes."""
+    """The sum over all events, or over those at ``positions``, with gradients for all modes.
+
+    ``part`` says what each of them adds, as for `Loss.value_block`; the whole loss or the surplus
+    if the events have weights, which multiply the loss but not the background. With ``convex`` the
+    gradient is that of the loss's convex part.
+    """
+    weighted = events.weights is not None
+    assert not weighted or part in ("whole", "surplus")
+    block = loss.convex_block if convex else loss.derivative_block
+    derivative = block("float64", "whole" if weighted else part)
+    if weighted:
+        value, cell_values = loss.value_block("float64"), loss.values_block("float64")
+    else:
+        value, cell_values = loss.value_block("float64", part), derivative
     count = len(events) if positions is None else positions.size
     bounds = _bounds(count, A.shape[0])
     n_groups = bounds.size - 1
@@ -41,9 +53,12 @@ def event_sum(
         offsets(events.shape),
         np.empty(0, np.int64) if positions is None else positions,
         bounds,
+        events.own_weights(),
+        part == "surplus",
         value,
+        cell_values,
         derivative,
-        loss_p,
+        loss.params,
         want_gradient,
         wide,
         values,
@@ -68,6 +83,7 @@ def event_curvature_product(
         events.handle(),
         offsets(events.shape),
         bounds,
+        events.own_weights(),
         loss.curvature_block("float64"),
         loss.params,
         behind,

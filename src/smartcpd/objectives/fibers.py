@@ -37,6 +37,9 @@ class FiberPass:
     mode: int
     loss: Loss
     n_threads: int = 1
+    weigh: Callable[[str], Block] | None = None
+    """As ``lines``, for the weights of cells; None where all count the same."""
+    weights_handle: np.ndarray | None = None
 
     def value(self, A: np.ndarray, fibers: np.ndarray | None = None) -> float:
         """The sum over all cells, or over those of the given fibers (F x N)."""
@@ -56,7 +59,7 @@ class FiberPass:
         for part in self._groups(None, n_groups):
             compiled_split_pass(dtype, self._parallel(part))(
                 *self._reading(dtype, part),
-                self.loss.value_block(dtype),
+                *self._values(dtype),
                 self.loss.derivative_block(dtype),
                 self.loss.convex_block(dtype),
                 self.loss.params,
@@ -95,7 +98,7 @@ class FiberPass:
         for part in self._groups(fibers, n_groups):
             compiled_fiber_pass(dtype, self._parallel(part))(
                 *self._reading(dtype, part),
-                self.loss.value_block(dtype),
+                *self._values(dtype),
                 self.loss.derivative_block(dtype),
                 self.loss.params,
                 want_gradient,
@@ -137,7 +140,19 @@ class FiberPass:
     def _reading(self, dtype: str, fibers: np.ndarray) -> tuple[Any, ...]:
         """What tells a compiled pass where its cells are."""
         batch = max(1, min(512, CELLS_AT_ONCE // self.shape[self.mode]))
-        return self.lines(dtype), self.handle, offsets(self.shape), self.mode, fibers, batch
+        lines = self.lines(dtype)
+        weigh, weights = lines, np.empty(0, np.int64)
+        if self.weigh is not None and self.weights_handle is not None:
+            weigh, weights = self.weigh(dtype), self.weights_handle
+        where = offsets(self.shape), self.mode, fibers, batch
+        return lines, self.handle, *where, weigh, weights
+
+    def _values(self, dtype: str) -> tuple[Block, Block]:
+        """The loss summed up, and cell by cell; a stand-in is compiled already where no pass needs
+        the one or the other."""
+        if self.weigh is None:
+            return self.loss.value_block(dtype), self.loss.derivative_block(dtype)
+        return self.loss.value_block(dtype), self.loss.values_block(dtype)
 
 
 def _prepared(A: np.ndarray) -> tuple[int, str, np.ndarray]:

@@ -42,6 +42,13 @@ class SparseObjective:
         n = self.storage.n_observed
         return (events.total + behind.total) / n, (events.gradient + behind.gradient) / n
 
+    def convex_gradient(self, A: np.ndarray) -> np.ndarray:
+        """The gradient of the loss's convex part, of data without zeros."""
+        storage = self.storage
+        assert storage.absent == "unobserved"
+        convex = event_sum(storage.events, self.loss, "whole", A, True, self.n_threads, convex=True)
+        return convex.gradient / storage.n_observed
+
     def curvature_product(self, A: np.ndarray, V: np.ndarray) -> np.ndarray:
         """J' W J V: the Gauss-Newton approximation of the Hessian at A, times the direction V.
 
@@ -61,7 +68,9 @@ class SparseObjective:
         """Compile all that passes need, on a tensor of one cell, before a clock starts."""
         order = len(self.storage.shape)
         cell = np.zeros((1, order), np.int64)
-        tiny = SparseTensor(cell, np.ones(1, self.storage.values.dtype), (1,) * order)
+        one = np.ones(1, self.storage.values.dtype)
+        weights = np.full(1, 0.5) if self.storage.weighted else None
+        tiny = SparseTensor(cell, one, (1,) * order, self.storage.absent, weights)
         objective = replace(self, storage=tiny, background=None)
         A = np.ones((order, 1))
         objective.gradient(A)
@@ -82,9 +91,9 @@ class SparseObjective:
 
     def watch(self, A: np.ndarray, rng: np.random.Generator) -> Callable[[np.ndarray], Estimate]:
         first = self.with_background(A)
-        nnz = self.storage.nnz
-        chosen = None if nnz <= ALL_CELLS else np.sort(rng.integers(nnz, size=ALL_CELLS))
-        share = 1.0 if chosen is None else ALL_CELLS / nnz
+        n_events = len(self.storage.events)
+        chosen = None if n_events <= ALL_CELLS else np.sort(rng.integers(n_events, size=ALL_CELLS))
+        share = 1.0 if chosen is None else ALL_CELLS / n_events
         n = self.storage.n_observed
 
         def look(A: np.ndarray) -> Estimate:
@@ -98,13 +107,14 @@ class SparseObjective:
         return look
 
     def events(self, A: np.ndarray, want_gradient: bool, chosen: np.ndarray | None = None) -> Sum:
-        """What all nonzeros, or the chosen ones, add to the background."""
+        """What all nonzeros, or the chosen ones, add to the background; missing cells, which count
+        as nonzeros of weight 0 here, take away what it has in their place.
+        """
         part = "whole" if self.storage.absent == "unobserved" else "surplus"
         return event_sum(
             self.storage.events,
-            self.loss.value_block("float64", part),
-            self.loss.derivative_block("float64", part),
-            self.loss.params,
+            self.loss,
+            part,
             A,
             want_gradient,
             self.n_threads,

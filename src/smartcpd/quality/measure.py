@@ -78,7 +78,7 @@ def measure(model: CPModel, X: Any, absent: str = "zero") -> Quality:
     return Quality(
         loss=str(loss),
         data=data_name(loss),
-        cells=storage.n_observed,
+        cells=round(storage.n_observed),
         nonzeros=levels.nonzeros,
         mean_loss=estimate.loss,
         mean_loss_error=estimate.error,
@@ -131,7 +131,9 @@ class Tally:
         kinds, where = np.unique(values, return_inverse=True)
         counts = np.bincount(where, weights=counts)
         storage = self.reading.storage
-        if isinstance(storage, SparseTensor) and not self.reading.whole:
+        exact = isinstance(storage, SparseTensor) and not storage.weighted
+        if exact and not self.reading.whole:
+            assert isinstance(storage, SparseTensor)
             # How many zeros there are is known; the sample only said it about.
             counts[kinds == 0] = storage.n_cells - storage.nnz
         return kinds, counts

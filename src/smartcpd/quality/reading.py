@@ -15,8 +15,9 @@ import numpy as np
 from smartcpd.backgrounds.sampled import weighted_cells
 from smartcpd.cells import SLAB_CELLS, slabs, values_at
 from smartcpd.losses import Domain, Loss
-from smartcpd.stack import offsets, stack
+from smartcpd.stack import stack
 from smartcpd.storage import Dense, SparseTensor, Storage
+from smartcpd.storage.observed import stacked_rows, weights_at
 
 READ_WHOLE = 1 << 22
 """Up to this many cells all are read: about a second's work."""
@@ -47,7 +48,18 @@ class Reading:
         self.sampled_cells = 0 if self.whole else SAMPLE if sparse else READ_WHOLE
 
     def batches(self) -> Iterator[Batch]:
-        """Every cell that is read, a few at a time."""
+        """Every observed cell that is read, a few at a time."""
+        for batch in self._cells():
+            yield self._observed(batch) if self.storage.weighted else batch
+
+    def _observed(self, batch: Batch) -> Batch:
+        """Without missing cells, the others with their own weights."""
+        own = weights_at(self.storage, batch.places)
+        seen = own != 0
+        places = [index[seen] for index in batch.places]
+        return Batch(places, batch.x[seen], batch.m[seen], batch.weight[seen] * own[seen])
+
+    def _cells(self) -> Iterator[Batch]:
         storage = self.storage
         if isinstance(storage, SparseTensor):
             if self.only_stored or not self.whole:
@@ -98,13 +110,12 @@ class Reading:
     def _zeros(self, storage: SparseTensor) -> Batch:
         cells = weighted_cells(stack(self.factors), storage.shape, SAMPLE, self.rng)
         index = cells.rows(slice(None))
-        rows = np.stack(index) + offsets(storage.shape)[:-1, None]
         x = np.empty(SAMPLE)
-        storage.read_cells(rows.astype(np.uint32), x)
+        storage.read_cells(stacked_rows(storage.shape, index), x)
         empty = x == 0
         index = [i[empty] for i in index]
         m, weight = values_at(self.factors, self.ones, index), cells.values[empty]
-        if self.loss.domain is Domain.NONNEGATIVE:
+        if self.loss.domain is Domain.NONNEGATIVE and not storage.weighted:
             # The model's sum over all zeros is known: a product of column sums, less the nonzeros.
             known = float(np.prod([A.sum(axis=0) for A in self.factors], axis=0).sum())
             known -= sum(float(batch.m.sum()) for batch in self._stored(storage))

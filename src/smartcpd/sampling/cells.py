@@ -34,11 +34,14 @@ class CellDraws(NamedTuple):
         What they hold.
     lead : int
         The mode whose row cells that follow each other most often share.
+    own_weights : (T * S,) float64, or empty
+        How much each of them counts, where that differs.
     """
 
     rows: np.ndarray
     x: np.ndarray
     lead: int = 0
+    own_weights: np.ndarray = np.empty(0)
 
 
 class CellSampler(Protocol):
@@ -61,7 +64,7 @@ class UniformCells:
 
     @classmethod
     def of(cls, storage: Storage, n_samples: int | None = None) -> UniformCells:
-        if storage.n_observed < storage.n_cells:
+        if isinstance(storage, SparseTensor) and storage.absent == "unobserved":
             raise IncompatibleError(
                 f"Uniform cells would be unobserved ones, too, of {storage!r}. Draw nonzeros only: "
                 "use StratifiedCells."
@@ -79,7 +82,12 @@ class UniformCells:
         rows = random_rows(self.storage.shape, n_iterations, self.n_samples, rng)
         x = np.empty(rows.shape[1])
         self.storage.read_cells(rows, x)
-        return CellDraws(rows, x, max(0, lead_mode(self.storage.shape, self.n_samples)))
+        lead = max(0, lead_mode(self.storage.shape, self.n_samples))
+        if not self.storage.weighted:
+            return CellDraws(rows, x, lead)
+        w = np.empty_like(x)
+        self.storage.read_weights(rows, w)
+        return CellDraws(rows, _without_missing(x, w), lead, w)
 
 
 @dataclass(frozen=True)
@@ -102,16 +110,16 @@ class StratifiedCells:
                 "Stratified cells need to know the nonzeros, and X is dense. Use UniformCells, or "
                 "pass X as a SparseTensor."
             )
-        nnz = storage.nnz
-        zeros = storage.n_observed - nnz
+        nnz = len(storage.events)
+        zeros = storage.n_cells - nnz if storage.absent == "zero" else 0
         if n_samples is None:
             n_samples = min(max(MIN_SAMPLES, -(-3 * nnz // SHARES)), nnz or MIN_SAMPLES)
         return cls(storage, n_samples if nnz else 0, min(n_samples, zeros))
 
     @cached_property
     def weights(self) -> np.ndarray:
-        nnz = self.storage.nnz
-        strata = ((nnz, self.n_nonzeros), (self.storage.n_observed - nnz, self.n_zeros))
+        nnz = len(self.storage.events)
+        strata = ((nnz, self.n_nonzeros), (self.storage.n_cells - nnz, self.n_zeros))
         return np.concatenate([np.full(drawn, size / max(drawn, 1)) for size, drawn in strata])
 
     def draw(self, n_iterations: int, rng: np.random.Generator) -> CellDraws:
@@ -121,17 +129,23 @@ class StratifiedCells:
         x = np.zeros((n_iterations, n_samples))
         cut = self.n_nonzeros
         positions = self._positions(n_iterations, rng)
-        x[:, :cut] = self.storage.values[positions]
+        events = self.storage.events
+        x[:, :cut] = events.values[positions]
         for k, (column, first) in enumerate(
-            zip(self.storage.indices, offsets(self.storage.shape)[:-1], strict=True)
+            zip(events.indices, offsets(self.storage.shape)[:-1], strict=True)
         ):
             rows[k, :, :cut] = column[positions] + np.uint32(first)
         zeros = self._zeros(n_iterations * self.n_zeros, rng)
         rows[:, :, cut:] = zeros.reshape(order, n_iterations, self.n_zeros)
-        return CellDraws(rows.reshape(order, -1), x.reshape(-1))
+        if events.weights is None:
+            return CellDraws(rows.reshape(order, -1), x.reshape(-1))
+        w = np.ones_like(x)
+        w[:, :cut] = events.weights[positions]
+        x = _without_missing(x, w)
+        return CellDraws(rows.reshape(order, -1), x.reshape(-1), own_weights=w.reshape(-1))
 
     def _positions(self, n_iterations: int, rng: np.random.Generator) -> np.ndarray:
-        nnz = self.storage.nnz
+        nnz = len(self.storage.events)
         if self.n_nonzeros == nnz:
             return np.broadcast_to(np.arange(nnz), (n_iterations, nnz))
         return rng.integers(nnz, size=(n_iterations, self.n_nonzeros))
@@ -139,15 +153,25 @@ class StratifiedCells:
     def _zeros(self, wanted: int, rng: np.random.Generator) -> np.ndarray:
         storage = self.storage
         found = np.empty((len(storage.shape), 0), np.uint32)
-        share = 1 - storage.nnz / storage.n_cells
+        share = 1 - len(storage.events) / storage.n_cells
         while found.shape[1] < wanted:
             missing = wanted - found.shape[1]
             # One cell at a time: those of a longer draw are in no random order.
             candidates = random_rows(storage.shape, int(1.1 * missing / share) + 1, 1, rng)
             x = np.empty(candidates.shape[1])
             storage.read_cells(candidates, x)
-            found = np.concatenate([found, candidates[:, x == 0]], axis=1)
+            plain = x == 0
+            if storage.weighted:
+                # Missing cells, and zeros with a weight of their own, are among the events.
+                storage.read_weights(candidates, x)
+                plain &= x == 1
+            found = np.concatenate([found, candidates[:, plain]], axis=1)
         return found[:, :wanted]
+
+
+def _without_missing(x: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """Values that every loss accepts, whatever is in the place of missing cells."""
+    return np.where(w == 0, 1.0, x)
 
 
 def random_rows(

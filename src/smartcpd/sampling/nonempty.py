@@ -24,7 +24,7 @@ class Nonempty(Sampler):
 
     def n_events(self, storage: Any) -> int:
         fibers = np.mean([index.n_fibers for index in storage.fiber_indices])
-        return int(self._n_fibers(storage) * storage.nnz / max(fibers, 1))
+        return int(self._n_fibers(storage) * len(storage.events) / max(fibers, 1))
 
     def draw(
         self, storage: Any, modes: np.ndarray, n_fibers: int, rng: np.random.Generator
@@ -47,4 +47,4 @@ class Nonempty(Sampler):
     def _n_fibers(storage: Any) -> int:
         """As many fibers as hold about the events of the other sampler."""
         fibers = np.mean([index.n_fibers for index in storage.fiber_indices])
-        return max(1, round(Nonzeros().n_events(storage) * fibers / max(storage.nnz, 1)))
+        return max(1, round(Nonzeros().n_events(storage) * fibers / max(len(storage.events), 1)))

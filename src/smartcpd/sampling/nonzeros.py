@@ -38,13 +38,14 @@ class Nonzeros(Sampler):
     def n_events(self, storage: Any) -> int:
         if self.batch is not None:
             return int(self.batch)
-        return int(min(storage.nnz, max(storage.nnz // 300, sum(storage.shape), MIN_BATCH)))
+        count = len(storage.events)
+        return int(min(count, max(count // 300, sum(storage.shape), MIN_BATCH)))
 
     def draw(
         self, storage: Any, modes: np.ndarray, n_fibers: int, rng: np.random.Generator
     ) -> Draws:
         fibers = random_fibers(storage.shape, modes.size, n_fibers, rng)
-        batch, nnz = self.n_events(storage), storage.nnz
+        batch, nnz = self.n_events(storage), len(storage.events)
         # Sorted, so that neighbours share rows of the factors in the cache.
         events = np.sort(rng.integers(max(nnz, 1), size=(modes.size, batch if nnz else 0)))
         starts = np.arange(modes.size + 1) * events.shape[1]

@@ -12,12 +12,28 @@ from smartcpd.solvers.lbfgs import lbfgs
 from smartcpd.solvers.md import md
 from smartcpd.solvers.mm import mm
 from smartcpd.solvers.nonzeros import nonzeros
+from smartcpd.solvers.observed import observed
 from smartcpd.solvers.online import online
 from smartcpd.solvers.relaxed import relaxed
 from smartcpd.solvers.relay import Relay
 from smartcpd.solvers.smd import smd
 
-_ALL = (auto, core, large, relaxed, nonzeros, online, smd, mm, md, als, lbfgs, ggn, gcp_adam)
+_ALL = (
+    auto,
+    core,
+    large,
+    relaxed,
+    observed,
+    nonzeros,
+    online,
+    smd,
+    mm,
+    md,
+    als,
+    lbfgs,
+    ggn,
+    gcp_adam,
+)
 SOLVERS: dict[str, Solver] = {solver.name: solver for solver in _ALL}
 
 __all__ = [

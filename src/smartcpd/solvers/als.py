@@ -4,6 +4,10 @@ With H the Khatri-Rao product of the other factors and V = HᵀH the Hadamard pr
 matrices, the loss is a quadratic of one factor, of gradient G and curvature V / n over n cells. Its
 minimiser is A - n G V⁻¹: the usual MTTKRP · V⁻¹, but written as a step from A, so that neither a
 nearly singular V nor what is added to its diagonal moves the fixed points.
+
+Where cells are missing, G knows only what was observed, and the same step is least squares on the
+data with the model in place of what is missing. The loss still falls with every step, the more
+slowly the more is missing. Weights are taken relative to their maximum.
 """
 
 from __future__ import annotations
@@ -24,7 +28,6 @@ from smartcpd.solvers.mm import entries_of
 from smartcpd.solvers.steady import SteadyObjective
 from smartcpd.solvers.tracker import Tracker
 from smartcpd.stack import offsets
-from smartcpd.storage import SparseTensor
 
 RIDGE = 1e-12
 """Of the trace, added to the diagonal of V for components that copy each other."""
@@ -40,11 +43,6 @@ def check(problem: Problem) -> None:
             "Use solver='lbfgs' or solver='smd'."
         )
     check_bounds(problem, "als")
-    if isinstance(problem.storage, SparseTensor) and problem.storage.absent != "zero":
-        raise IncompatibleError(
-            f"Solver 'als' needs a value in every cell; got absent='{problem.storage.absent}', "
-            "under which every row has normal equations of its own. Use solver='lbfgs'."
-        )
 
 
 def solved(A: np.ndarray, nG: np.ndarray, V: np.ndarray) -> np.ndarray:
@@ -105,7 +103,8 @@ class Sweeps:
 
     def _updated(self, mode: int, G: np.ndarray) -> np.ndarray:
         """The factors with that of one mode replaced by what its normal equations give."""
-        A, n = self.A.copy(), self.problem.storage.n_cells
+        A, storage = self.A.copy(), self.problem.storage
+        n = storage.n_observed / storage.heaviest
         starts = offsets(self.problem.shape)
         low, high = bounds(self.problem)
         others = [F for k, F in enumerate(np.split(A, starts[1:-1])) if k != mode]

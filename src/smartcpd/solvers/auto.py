@@ -12,6 +12,7 @@ from smartcpd.solvers.expected_counts import serves
 from smartcpd.solvers.large import FULL_PASSES, large
 from smartcpd.solvers.mm import mm
 from smartcpd.solvers.nonzeros import nonzeros, suits
+from smartcpd.solvers.observed import observed
 from smartcpd.solvers.online import online
 from smartcpd.solvers.relaxed import relaxed
 from smartcpd.solvers.relaxed import serves as serves_simplex
@@ -24,6 +25,10 @@ def choice(problem: Problem, settings: Settings) -> tuple[Solver, str]:
     storage = problem.storage
     if settings.stochastic:
         return smd, "you chose how stochastic steps are made"
+    if isinstance(storage, SparseTensor) and storage.absent == "unobserved":
+        if are_bounds(problem):
+            return observed, "X is sparse, and only what it stores was observed"
+        return smd, "the constraints are more than bounds on single entries"
     if isinstance(storage, SparseTensor):
         if storage.nnz == 0 or not serves(problem):
             return smd, "X is sparse, and its loss or constraint has no multiplicative updates"

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from smartcpd.core import Core, Scales, Starts, expanded, is_linear
+from smartcpd.core import Core, Filling, Scales, Starts, expanded, is_linear
 from smartcpd.losses import Data, Domain
 from smartcpd.problem import Problem
 from smartcpd.solvers.descent import Descents
@@ -25,6 +25,8 @@ WIDE_STARTS, WIDE_SWEEPS = 2, 40
 FEW_EVENTS, MANY_EVENTS = 3, 30
 """Events a parameter below which a core says nothing, and from which on agreement means a lot."""
 THIN_WIDTH, THIN_PASSES = 2, 15
+FILLINGS = 3
+"""Times that missing cells are filled by a fit to what was known and filled before."""
 
 
 def events_a_parameter(problem: Problem) -> float:
@@ -51,7 +53,7 @@ class DenseStarts:
         """A start of the right rank that was found twice, if there is one."""
         if not self._core_tells or self._events_a_parameter < MANY_EVENTS:
             return None
-        core = Core.of(self.storage, self._scales, self.problem.rank)
+        core = Core.of(self.storage, self._scales, self.problem.rank, self._filling)
         starts = Starts.random(core.core, self.problem.rank, FIRST_STARTS, self.rng)
         starts.sweep(FIRST_SWEEPS)
         best = starts.best(2)
@@ -88,7 +90,26 @@ class DenseStarts:
 
     @cached_property
     def _wide_core(self) -> Core:
-        return Core.of(self.storage, self._scales, math.ceil(WIDTH * self.problem.rank))
+        width = math.ceil(WIDTH * self.problem.rank)
+        return Core.of(self.storage, self._scales, width, self._filling)
+
+    @cached_property
+    def _filling(self) -> Filling | None:
+        """What stands for missing cells: the means of slices, then what least squares makes of
+        them, and of that."""
+        if not self.storage.n_missing:
+            return None
+        # From numbers of their own: the fit that is resumed finds the same filling.
+        rng = np.random.default_rng(0)
+        filling = Filling.of_marginals(self.storage, self.problem.loss)
+        for _ in range(FILLINGS):
+            core = Core.of(self.storage, self._scales, self.problem.rank, filling)
+            starts = Starts.random(core.core, self.problem.rank, FIRST_STARTS, rng)
+            starts.sweep(FIRST_SWEEPS)
+            factors = expanded(core, starts.best(1).factors_of(0), self.nonnegative, rng)
+            filling = Filling(factors)
+            self.descents.tracker.check_time()
+        return filling
 
     def _expanded(self, core: Core, components: list[np.ndarray]) -> np.ndarray:
         """Components of a core as stacked factors; nonnegative models get the mean of the data."""

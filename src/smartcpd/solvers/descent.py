@@ -74,7 +74,9 @@ class Descents:
         objective = objective_of(problem.storage, problem.loss, settings.n_threads)
         assert isinstance(objective, DenseObjective)
         self.objective = objective
-        self.region = Region(problem.shape, problem.loss, *bounds(problem))
+        storage = problem.storage
+        row_weights = storage.row_weights if storage.weighted else None
+        self.region = Region(problem.shape, problem.loss, *bounds(problem), row_weights)
         self.sample = CellSample(problem)
         # Users ask for more or less care by tol.
         self._care = settings.stopping.tol / DEFAULT_TOL

@@ -7,6 +7,10 @@ are, the bound at the current model is that of a Poisson likelihood with pseudo-
 
 where Q is the gradient of the sum of m. Normalising S is then a step that never increases the loss,
 for all modes at once.
+
+Cells of weight w < 1, those that are missing among them, add (1 - w) m to the pseudo-counts: what
+the model expects where nothing was seen. Larger weights are brought down to 1 by their maximum,
+which changes no minimiser.
 """
 
 from __future__ import annotations
@@ -20,7 +24,6 @@ from smartcpd.objectives import Objective
 from smartcpd.objectives.sparse import SparseObjective
 from smartcpd.problem import Problem
 from smartcpd.solvers.mixture import Mixture
-from smartcpd.storage import SparseTensor
 
 
 def slope(loss: Loss) -> float | None:
@@ -30,23 +33,25 @@ def slope(loss: Loss) -> float | None:
 
 def serves(problem: Problem) -> bool:
     """Whether the updates can fit a problem as a mixture with weights of its own."""
-    observed = not isinstance(problem.storage, SparseTensor) or problem.storage.absent == "zero"
     plain = all(c.name == "nonnegative" for c in problem.constraints)
-    return slope(problem.loss) is not None and plain and observed
+    return slope(problem.loss) is not None and plain
 
 
 def check(problem: Problem) -> None:
     if not serves(problem):
         raise IncompatibleError(
             "Solvers 'online' and 'nonzeros' serve nonnegative factors under the losses poisson "
-            f"and bernoulli-odds, absent cells being zeros; got {problem}. Use solver='smd'."
+            f"and bernoulli-odds; got {problem}. Use solver='smd'."
         )
 
 
 def expected_counts(
     objective: Objective, loss: Loss, mixture: Mixture, n_cells: float
 ) -> tuple[float, np.ndarray]:
-    """The loss of a mixture and its expected counts, row by row."""
+    """The loss of a mixture and its expected counts, row by row.
+
+    ``n_cells`` is what the mean loss is a mean over, with weights of at most 1.
+    """
     A = mixture.stacked()
     value, gradient = objective.gradient(A)
     # With columns of unit sum and the weights in mode 0, Q is 1 there and the weights elsewhere.
@@ -60,8 +65,14 @@ def expected_counts(
     return value, np.maximum(counts, 0.0, out=counts)
 
 
-def batch_counts(objective: SparseObjective, mixture: Mixture, positions: np.ndarray) -> np.ndarray:
-    """The expected counts of some nonzeros under the poisson loss."""
+def batch_counts(
+    objective: SparseObjective, mixture: Mixture, positions: np.ndarray, share: float
+) -> np.ndarray:
+    """The expected counts of all nonzeros under the poisson loss, from some that stand for
+    ``share`` times as many."""
     A = mixture.stacked()
-    counts = -A * objective.events(A, True, positions).gradient
+    heaviest = objective.storage.heaviest
+    counts = -A * objective.events(A, True, positions).gradient * (share / heaviest)
+    if heaviest > 1:
+        counts += (1 - 1 / heaviest) * mixture.columns * mixture.weights
     return np.maximum(counts, 0.0, out=counts)

@@ -127,6 +127,7 @@ class Adam:
             modes,
             draws.x,
             weights.astype(np.float32),
+            draws.own_weights,
             self._derivative,
             self._loss_p,
             (rate, rule.beta_1, rule.beta_2, rule.epsilon),

@@ -101,7 +101,9 @@ class Descent:
     def _step(self, point: Point) -> Point | None:
         """The next point, lower than this one; None if there is none."""
         problem = self.tracker.problem
-        weights = Marginals.at(point.A, problem.shape, problem.loss, self.rng)
+        storage = problem.storage
+        row_weights = storage.row_weights if storage.weighted else None
+        weights = Marginals.at(point.A, problem.shape, problem.loss, self.rng, row_weights)
         guess = Preconditioner.at(point.A, problem.shape, weights)
         growth = 2.0
         while self.damping < MOST_DAMPING:

@@ -64,7 +64,9 @@ class Part:
 
     def of_storage(self, storage: Dense) -> Dense:
         """A copy of these cells; the tensor itself is read at no others."""
-        return Dense(np.ascontiguousarray(storage.array[np.ix_(*self.rows)]))
+        rows = np.ix_(*self.rows)
+        weights = None if storage.weights is None else storage.weights[rows]
+        return Dense(np.ascontiguousarray(storage.array[rows]), weights)
 
     def fewer(self, n_cells: int, mode: int, size: int, rng: np.random.Generator) -> Part:
         """All ``size`` rows of one mode, and so many of the others that ``n_cells`` result."""
@@ -186,7 +188,7 @@ class LargeFit:
         loss = self.problem.loss
         region = self.descents.region
         low, high = (parts(b, self.problem.shape)[mode] for b in (region.low, region.high))
-        if is_linear(loss) and loss.link(0.5) == 0.5:
+        if is_linear(loss) and loss.link(0.5) == 0.5 and not storage.weighted:
             scales = Scales.of(storage, loss)
             solved = least_squares_rows(storage.array, known, mode, scales)
             floor = FLOOR * np.abs(solved).mean(axis=0)

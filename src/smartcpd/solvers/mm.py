@@ -24,7 +24,6 @@ from smartcpd.solvers.extrapolation import descend
 from smartcpd.solvers.mixture import Mixture
 from smartcpd.solvers.multiplicative import Factors, Updates
 from smartcpd.solvers.tracker import Tracker
-from smartcpd.storage import SparseTensor
 
 RELAXATION = 1.5
 """EM's step, lengthened in the logarithm; up to 2 it still goes downhill near a solution."""
@@ -39,6 +38,7 @@ class Passes:
     objective: Objective
     loss: Loss
     n_cells: float
+    """Observed cells, or the sum of weights of which the largest is 1."""
     carriers: tuple[int, ...]
     """Modes whose columns have any sum, and carry the weights; without any, those stay one."""
     done: int = 0
@@ -51,7 +51,8 @@ class Passes:
         loss = loss or problem.loss
         objective = objective_of(problem.storage, loss, n_threads)
         carriers = tuple(n for n, c in enumerate(problem.constraints) if c.cone)
-        return cls(objective, loss, float(problem.storage.n_cells), carriers)
+        n_cells = problem.storage.n_observed / problem.storage.heaviest
+        return cls(objective, loss, float(n_cells), carriers)
 
     def compile(self, A: np.ndarray) -> None:
         """Have everything compiled before a clock starts."""
@@ -96,12 +97,7 @@ class Passes:
 
 def check(problem: Problem) -> None:
     """Refuse what no update serves."""
-    storage, loss = problem.storage, problem.loss
-    if isinstance(storage, SparseTensor) and storage.absent != "zero":
-        raise IncompatibleError(
-            "Multiplicative updates serve data whose absent cells are zeros; got "
-            f"absent='{storage.absent}'. Use solver='md' or solver='smd'."
-        )
+    loss = problem.loss
     if slope(loss) is None:
         multiplicative.check(problem)
         return

@@ -107,11 +107,20 @@ class Updates:
     def terms(self, A: np.ndarray, mode: int, want_value: bool = True) -> Terms:
         """N and D of a factor, as means over all cells."""
         objective = self.objective
-        if isinstance(objective, SparseObjective):
+        rows = slice(*offsets(self.shape)[mode : mode + 2])
+        n = objective.storage.n_observed
+        if isinstance(objective, SparseObjective) and objective.storage.absent != "zero":
+            loss, gradient = objective.gradient(A)
+            convex = objective.convex_gradient(A)
+            N, D = _split(objective.loss, gradient[rows], convex[rows])
+        elif isinstance(objective, SparseObjective) and objective.storage.weighted:
+            # A cell of weight w is as good as one that holds w x + (1 - w) m, for w up to 1.
+            loss, gradient = objective.gradient(A)
+            D = objective.storage.heaviest / n * objective.behind(A, True).gradient[rows]
+            N = D - gradient[rows]
+        elif isinstance(objective, SparseObjective):
             # Nonzeros add N to what all cells have in common, which is D.
             behind, events = objective.behind(A, True), objective.events(A, True)
-            rows = slice(*offsets(self.shape)[mode : mode + 2])
-            n = objective.storage.n_observed
             loss = (events.total + behind.total) / n
             N, D = -events.gradient[rows] / n, behind.gradient[rows] / n
         else:
@@ -150,7 +159,8 @@ def check(problem: Problem) -> None:
                 f"Multiplicative updates serve nonnegative factors under loss '{loss}'; got "
                 f"constraint '{constraint}' for mode {mode}. Use solver='md'{fix}."
             )
-    if isinstance(storage, SparseTensor) and loss.background is None:
+    zeros = isinstance(storage, SparseTensor) and storage.absent == "zero"
+    if zeros and loss.background is None:
         raise IncompatibleError(
             "Multiplicative updates serve sparse data under the losses whose zeros have a closed "
             f"form: poisson, bernoulli-odds, gaussian, beta(1) and beta(2); got loss '{loss}'. "

@@ -18,7 +18,12 @@ from smartcpd.storage import Dense, SparseTensor
 
 def suits(problem: Problem) -> bool:
     """Whether there are so few events that the data is better described by them alone."""
-    return serves(problem) and 0 < events_a_parameter(problem) < FEW_EVENTS
+    # Cells that are missing, or that have weights of their own, would be as good as events.
+    return (
+        serves(problem)
+        and not problem.storage.weighted
+        and 0 < events_a_parameter(problem) < FEW_EVENTS
+    )
 
 
 def _run(
@@ -30,15 +35,28 @@ def _run(
 ) -> Result:
     """Fit the nonzeros of a dense array as sparse data."""
     assert isinstance(problem.storage, Dense)
-    X = problem.storage.array
-    where = np.nonzero(X)
-    sparse = SparseTensor(np.stack(where, axis=1), X[where], X.shape)
+    X, weights = problem.storage.array, problem.storage.weights
+    if weights is None:
+        where = np.nonzero(X)
+        sparse = SparseTensor(np.stack(where, axis=1), X[where], X.shape)
+    else:
+        heaviest = weights.dtype.type(weights.max())
+        where = np.nonzero(((X != 0) | (weights != heaviest)) & (weights != 0))
+        sparse = SparseTensor(
+            where, X[where], X.shape, "zero", weights[where] / heaviest, np.nonzero(weights == 0)
+        )
     return online.run(replace(problem, storage=sparse), settings, start, rng, observe)
+
+
+def _is_empty(storage: Dense) -> bool:
+    return not any(
+        np.any(slab if seen is None else slab[seen]) for _, slab, seen in storage.observed_slabs()
+    )
 
 
 def check(problem: Problem) -> None:
     expected_counts.check(problem)
-    if not isinstance(problem.storage, Dense) or not problem.storage.array.any():
+    if not isinstance(problem.storage, Dense) or _is_empty(problem.storage):
         raise IncompatibleError(
             f"Solver 'nonzeros' takes the nonzeros of a dense array; got {problem}. "
             "Use solver='online' for sparse data."

@@ -166,17 +166,21 @@ class Online:
 
     def _online_epoch(self, run: _Batches) -> None:
         storage = self.storage
-        batch = max(storage.nnz // BATCHES, sum(storage.shape), MIN_BATCH)
+        batch = max(len(storage.events) // BATCHES, sum(storage.shape), MIN_BATCH)
         total = float(storage.values.sum(dtype=np.float64))
-        order = np.arange(storage.nnz, dtype=np.min_scalar_type(storage.nnz))
+        n_events = len(storage.events)
+        order = np.arange(n_events, dtype=np.min_scalar_type(n_events))
         self.rng.shuffle(order)
         run.position = 0
         seen = self.tracker.loop(run)
-        while run.position < storage.nnz:
+        while run.position < n_events:
             chosen = order[run.position : run.position + batch]
             chosen = np.sort(chosen).astype(np.int64)
-            weight = total / float(storage.values[chosen].sum(dtype=np.float64))
-            run.step_towards(batch_counts(self.counts, run.mixture, chosen) * weight)
+            if storage.weighted:
+                share = n_events / chosen.size
+            else:
+                share = total / float(storage.values[chosen].sum(dtype=np.float64))
+            run.step_towards(batch_counts(self.counts, run.mixture, chosen, share))
             run.position += batch
             self.tracker.check_time()
             seen()
@@ -242,9 +246,10 @@ class Online:
 
 def check(problem: Problem) -> None:
     expected_counts.check(problem)
-    if not isinstance(problem.storage, SparseTensor) or problem.storage.nnz == 0:
+    storage = problem.storage
+    if not isinstance(storage, SparseTensor) or storage.nnz == 0 or storage.absent != "zero":
         raise IncompatibleError(
-            f"Solver 'online' draws the nonzeros of sparse data; got {problem}. "
+            f"Solver 'online' draws the nonzeros of sparse data with zeros; got {problem}. "
             "Use solver='auto', or pass X as a SparseTensor."
         )
 

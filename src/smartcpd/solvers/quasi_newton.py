@@ -39,6 +39,8 @@ class Region:
     loss: Loss
     low: np.ndarray
     high: np.ndarray
+    row_weights: list[np.ndarray] | None = None
+    """The mean weights of the rows' cells, where those differ."""
 
 
 @kept_value
@@ -98,7 +100,9 @@ class QuasiNewton:
 
     def _refresh(self) -> None:
         region = self.region
-        weights = Marginals.at(self.point.A, region.shape, region.loss, self.rng)
+        weights = Marginals.at(
+            self.point.A, region.shape, region.loss, self.rng, region.row_weights
+        )
         self.preconditioner = Preconditioner.at(self.point.A, region.shape, weights)
 
     def _quasi_newton(self) -> np.ndarray:

@@ -75,6 +75,7 @@ class Sweeper:
             draws.events,
             draws.event_starts,
             (draws.event_weights * scale).astype(self.settings.dtype),
+            self._own_weights,
             self._surplus,
             self._lines,
             self._lines.dtype.type(self._lines_limit),
@@ -118,6 +119,8 @@ class Sweeper:
         self._reading = (
             self._gather,
             self._handle,
+            *self._weighing,
+            self._share,
             np.array(shape, dtype=np.int64),
             offsets(shape),
         )
@@ -136,7 +139,7 @@ class Sweeper:
             pairs(c.params(m) for m, c in rules),
             np.array([c.columnwise for c in problem.constraints]),
             needs_convex,
-            np.empty((settings.n_threads if parallel else 1, 3, cells), dtype=dtype),
+            np.empty((settings.n_threads if parallel else 1, 4, cells), dtype=dtype),
         )
 
     def _bind_data(self) -> None:
@@ -144,18 +147,31 @@ class Sweeper:
         problem, dtype = self.problem, self.settings.dtype
         storage, loss = problem.storage, problem.loss
         nothing = np.zeros(1, np.int64)
+        self._own_weights = np.empty(0, dtype)
         if isinstance(storage, SparseTensor) and problem.sampler.splits:
-            part = "surplus" if problem.has_background else "whole"
+            self._own_weights = storage.events.own_weights(dtype)
+            surplus = problem.has_background and not storage.weighted
+            part = "surplus" if surplus else "whole"
             convex = self.phase.step.needs_convex_part
             self._gather, self._handle = zero_gather(dtype), nothing
+            self._weighing = zero_gather(dtype), np.empty(0, np.int64)
             self._events = (storage.events.unpack_block(dtype), storage.events.handle())
             derivative = loss.derivative_block(dtype, part)
             self._surplus = (derivative, loss.convex_block(dtype, part) if convex else derivative)
         else:
             self._gather, self._handle = storage.gather_block(dtype), storage.handle()
+            weigh = storage.weigh_block(dtype) if storage.weighted else self._gather
+            self._weighing = weigh, storage.weights_handle()
             self._events = (unpack_block("uint8", dtype), nothing)
             derivative = loss.derivative_block(dtype)
             self._surplus = (derivative, derivative)
+
+    @property
+    def _share(self) -> float:
+        """One over the mean weight of a cell, by which a mean over fibers becomes one over what was
+        observed."""
+        storage = self.problem.storage
+        return storage.n_cells / storage.n_observed if self.settings.n_fibers else 1.0
 
     def _probes(self, A: np.ndarray, rng: np.random.Generator) -> list[Probe]:
         """The size of the first gradients and of the factor's entries, mode by mode."""

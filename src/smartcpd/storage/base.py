@@ -23,8 +23,32 @@ class Storage(Protocol):
         ...
 
     @property
-    def n_observed(self) -> int:
-        """Number of cells that the mean loss is taken over."""
+    def n_observed(self) -> float:
+        """What the mean loss is divided by: the number of observed cells, or their weights' sum."""
+        ...
+
+    @property
+    def n_missing(self) -> int:
+        """Cells that were said to be missing."""
+        ...
+
+    @property
+    def weighted(self) -> bool:
+        """Whether some cells count more than others, or not at all."""
+        ...
+
+    @property
+    def heaviest(self) -> float:
+        """The largest weight of a cell."""
+        ...
+
+    @property
+    def row_weights(self) -> list[np.ndarray]:
+        """The mean weight of the cells of each row, mode by mode."""
+        ...
+
+    def unobserved_rows(self) -> list[np.ndarray]:
+        """For each mode, the rows of which no cell was observed."""
         ...
 
     def handle(self) -> np.ndarray:
@@ -38,6 +62,18 @@ class Storage(Protocol):
         """The compiled function that fills an array with rows of chosen fibers."""
         ...
 
+    def weights_handle(self) -> np.ndarray:
+        """As ``handle``, of the weights for ``weigh_block``; empty if no cell has its own."""
+        ...
+
+    def weigh_block(self, dtype: str) -> Block:
+        """As ``gather_block``, for the weights."""
+        ...
+
+    def read_weights(self, rows: np.ndarray, w: np.ndarray) -> None:
+        """Fill ``w`` with the weights of single cells, named as for ``read_cells``."""
+        ...
+
     def read_cells(self, rows: np.ndarray, x: np.ndarray) -> None:
         """Fill ``x`` with the values of single cells.
 
@@ -46,7 +82,7 @@ class Storage(Protocol):
         ...
 
     def mean(self) -> float:
-        """The mean over all cells."""
+        """The mean over all observed cells."""
         ...
 
     def typical(self) -> float:
@@ -54,11 +90,11 @@ class Storage(Protocol):
         ...
 
     def mean_square(self) -> float:
-        """The mean of the squares of all cells."""
+        """The mean of the squares of all observed cells."""
         ...
 
     def lowest(self) -> float:
-        """The smallest value of any cell."""
+        """The smallest value of any observed cell."""
         ...
 
     def check(self, loss: Loss) -> None:
@@ -66,8 +102,12 @@ class Storage(Protocol):
         ...
 
 
-def as_storage(X: Any, absent: str = "zero") -> Storage:
-    """The storage for what the user passed; ``absent`` says what sparse data leaves out."""
+def as_storage(X: Any, absent: str = "zero", mask: Any = None, weights: Any = None) -> Storage:
+    """The storage for what the user passed.
+
+    ``absent`` says what sparse data leaves out; ``mask`` and ``weights`` which cells of dense data
+    were observed, and how much they count.
+    """
     from smartcpd.labels import taken_off  # labels describe storages
     from smartcpd.storage.dense import Dense
     from smartcpd.storage.sparse import SparseTensor
@@ -76,13 +116,19 @@ def as_storage(X: Any, absent: str = "zero") -> Storage:
     if isinstance(X, Dense):
         return X
     if isinstance(X, SparseTensor) or _is_sparse(X):
+        if mask is not None or weights is not None:
+            name, own = ("weights", "weights") if mask is None else ("mask", "missing")
+            raise IncompatibleError(
+                f"{name}= is for dense arrays, and X is sparse ({type(X).__name__}). Say it of the "
+                f"tensor itself: SparseTensor(indices, values, shape, {own}=...)."
+            )
         return SparseTensor.of(X, absent)
     if absent != "zero":
         raise IncompatibleError(
             f"absent={absent!r} is about cells that sparse data does not store; X is dense "
             f"({type(X).__name__}). Pass a SparseTensor of the observed cells."
         )
-    return Dense.of(X)
+    return Dense.of(X, taken_off(mask)[0], taken_off(weights)[0])
 
 
 def _is_sparse(X: Any) -> bool:

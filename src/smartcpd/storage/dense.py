@@ -16,6 +16,7 @@ from smartcpd.kernels.compiling import Block
 from smartcpd.kernels.gather import dense_gather, dense_lines
 from smartcpd.losses import Data, Loss
 from smartcpd.stack import offsets
+from smartcpd.storage.weights import observed_weights
 
 SLAB_CELLS = 1 << 18
 SCALED_BY = 1 << 21
@@ -30,15 +31,23 @@ class Dense:
     """
 
     array: np.ndarray
+    weights: np.ndarray | None = None
+    """How much each cell counts, 0 for those that are missing; None where all count the same."""
 
     @classmethod
-    def of(cls, X: Any) -> Dense:
-        """Accept what NumPy understands as an array of real numbers; refuse the rest by name."""
-        if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
-            raise InvalidDataError(
-                f"X is a masked array with {int(np.ma.count_masked(X))} masked cells, and every "
-                "cell is taken as observed. Fill them first: X.filled(value)."
-            )
+    def of(cls, X: Any, mask: Any = None, weights: Any = None) -> Dense:
+        """Accept what NumPy understands as an array of real numbers; refuse the rest by name.
+
+        NaN, the masked cells of a masked array, those where ``mask`` is false and those of weight 0
+        are missing.
+        """
+        array = cls._checked(X)
+        masked = isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X)
+        hidden = np.ma.getmaskarray(X) if masked else None
+        return cls(array, observed_weights(array, hidden, mask, weights))
+
+    @staticmethod
+    def _checked(X: Any) -> np.ndarray:
         try:
             array = np.asarray(X)
         except ValueError as error:
@@ -76,7 +85,7 @@ class Dense:
         native = array.dtype.newbyteorder("=")
         if array.dtype.kind == "f" and array.dtype.itemsize > 8:
             native = np.dtype(np.float64)
-        return cls(array.astype(native, copy=False))
+        return array.astype(native, copy=False)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -86,9 +95,40 @@ class Dense:
     def n_cells(self) -> int:
         return math.prod(self.shape)
 
+    @cached_property
+    def n_observed(self) -> float:
+        if self.weights is None:
+            return self.n_cells
+        if self.weights.dtype == bool:
+            return int(np.count_nonzero(self.weights))
+        return float(self.weights.sum(dtype=np.float64))
+
+    @cached_property
+    def n_missing(self) -> int:
+        return 0 if self.weights is None else self.n_cells - int(np.count_nonzero(self.weights))
+
     @property
-    def n_observed(self) -> int:
-        return self.n_cells
+    def weighted(self) -> bool:
+        return self.weights is not None
+
+    @cached_property
+    def heaviest(self) -> float:
+        return 1.0 if self.weights is None else float(self.weights.max())
+
+    @cached_property
+    def row_weights(self) -> list[np.ndarray]:
+        if self.weights is None:
+            return [np.ones(size) for size in self.shape]
+        means = [np.zeros(size) for size in self.shape]
+        for start, _, w in self._slabs():
+            for mode, mean in enumerate(means):
+                others = tuple(k for k in range(w.ndim) if k != mode)
+                where = slice(start, start + len(w)) if mode == 0 else slice(None)
+                mean[where] += w.sum(axis=others, dtype=np.float64) * self.shape[mode]
+        return [mean / self.n_cells for mean in means]
+
+    def unobserved_rows(self) -> list[np.ndarray]:
+        return [np.flatnonzero(mean == 0) for mean in self.row_weights]
 
     def handle(self) -> np.ndarray:
         address = self.array.__array_interface__["data"][0]
@@ -103,6 +143,27 @@ class Dense:
 
     def read_cells(self, rows: np.ndarray, x: np.ndarray) -> None:
         dense_cells(self.array.dtype.name)(self.handle(), offsets(self.shape), rows, x)
+
+    def weights_handle(self) -> np.ndarray:
+        return np.empty(0, np.int64) if self.weights is None else Dense(self.weights).handle()
+
+    def weigh_block(self, dtype: str) -> Block:
+        return self._of_weights.gather_block(dtype)
+
+    def weigh_lines_block(self, dtype: str) -> Block:
+        """As ``weigh_block``, with a fiber a row."""
+        return self._of_weights.lines_block(dtype)
+
+    def read_weights(self, rows: np.ndarray, w: np.ndarray) -> None:
+        if self.weights is None:
+            w[:] = 1.0
+        else:
+            self._of_weights.read_cells(rows, w)
+
+    @property
+    def _of_weights(self) -> Dense:
+        """The weights as a tensor of their own; the data stands in where there are none."""
+        return self if self.weights is None else Dense(self.weights)
 
     def pass_mode(self) -> int:
         """The mode along which reading every fiber is cheapest."""
@@ -125,46 +186,71 @@ class Dense:
     def n_events(self) -> float:
         """About how much there is to learn from counts: their sum, or how many there are where
         they are in other units."""
-        counts = [(int(np.count_nonzero(slab)), slab.size) for slab in self._spread()]
+        counts = [(int(np.count_nonzero(x)), x.size) for x, _ in self._observed()]
         nonzero, n_cells = (sum(column) for column in zip(*counts, strict=True))
-        return max(self.mean(), nonzero / n_cells) * self.n_cells
+        return max(self.mean(), nonzero / max(n_cells, 1)) * (self.n_cells - self.n_missing)
 
     @cached_property
     def _moments(self) -> tuple[float, float]:
-        total = squares = 0.0
-        n_cells = 0
-        for slab in self._spread():
-            n_cells += slab.size
-            flat = slab.astype(np.float64, copy=False).reshape(-1)
-            total += float(flat.sum())
-            squares += float(flat @ flat)
-        return total / n_cells, squares / n_cells
+        total = squares = n_cells = 0.0
+        for x, w in self._observed():
+            flat = x.astype(np.float64, copy=False).reshape(-1)
+            if w is None:
+                n_cells += flat.size
+                total += float(flat.sum())
+                squares += float(flat @ flat)
+            else:
+                n_cells += float(w.sum())
+                total += float(w @ flat)
+                squares += float(w @ (flat * flat))
+        return total / max(n_cells, 1e-300), squares / max(n_cells, 1e-300)
 
     def lowest(self) -> float:
-        return float(self.array.min())
+        if self.weights is None:
+            return float(self.array.min())
+        known = (slab[w != 0] for _, slab, w in self._slabs())
+        return min(float(x.min()) for x in known if x.size)
 
     def check(self, loss: Loss) -> None:
         lowest, allowed = loss.data.value
         if self.array.dtype.kind in "bu" and loss.data is not Data.BINARY:
             return
-        for start, slab in self.slabs():
+        for start, slab, w in self._slabs():
             bad = ~np.isfinite(slab)
             if lowest > -np.inf:
                 bad |= slab < lowest
             if loss.data is Data.BINARY:
                 bad |= (slab != 0) & (slab != 1)
+            if w is not None:
+                bad &= w != 0
             self._refuse(slab, start, bad, f"loss '{loss}' needs {allowed}")
 
-    def _spread(self) -> list[np.ndarray]:
-        """All slabs, or enough of them to judge a large tensor by."""
-        slabs = [slab for _, slab in self.slabs()]
-        return slabs[:: max(1, self.n_cells // SCALED_BY)]
+    def observed_slabs(self) -> Iterator[tuple[int, np.ndarray, np.ndarray | None]]:
+        """Slices from some index of the first mode on, and which of their cells were observed."""
+        for start, slab, w in self._slabs():
+            yield start, slab, None if w is None else w != 0
 
-    def slabs(self) -> Iterator[tuple[int, np.ndarray]]:
-        """Views of some slices of the first mode at a time, so that no check copies the tensor."""
+    def _observed(self) -> Iterator[tuple[np.ndarray, np.ndarray | None]]:
+        """The observed cells of all slabs, or of enough of them to judge a large tensor by, with
+        their weights."""
+        slabs = list(self._slabs())
+        chosen = slabs[:: max(1, self.n_cells // SCALED_BY)]
+        if self.weights is not None and not any(w.any() for _, _, w in chosen):
+            chosen = slabs
+        for _, slab, w in chosen:
+            if w is None:
+                yield slab, None
+            else:
+                seen = w != 0
+                yield slab[seen], w[seen].astype(np.float64)
+
+    def _slabs(self) -> Iterator[tuple[int, np.ndarray, Any]]:
+        """Views of some slices of the first mode at a time, and of their weights if there are any,
+        so that no check copies the tensor."""
         step = max(1, SLAB_CELLS * self.shape[0] // self.n_cells)
         for start in range(0, self.shape[0], step):
-            yield start, self.array[start : start + step]
+            where = slice(start, start + step)
+            yield start, self.array[where], None if self.weights is None else self.weights[where]
 
     @staticmethod
     def _refuse(slab: np.ndarray, start: int, bad: np.ndarray, need: str) -> None:

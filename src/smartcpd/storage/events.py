@@ -18,6 +18,8 @@ class Events:
     indices: tuple[np.ndarray, ...]
     values: np.ndarray
     shape: tuple[int, ...]
+    weights: np.ndarray | None = None
+    """How much each cell counts (float64); None where all count the same."""
 
     def __len__(self) -> int:
         return self.values.size
@@ -28,6 +30,11 @@ class Events:
         The arrays must stay alive while compiled code uses it.
         """
         return np.concatenate([columns_handle([self.values])[:1], columns_handle(self.indices)])
+
+    def own_weights(self, dtype: str = "float64") -> np.ndarray:
+        """The weights for compiled code; empty if there are none."""
+        given = np.empty(0) if self.weights is None else self.weights
+        return given.astype(dtype, copy=False)
 
     def unpack_block(self, dtype: str) -> Block:
         return unpack_block(self.values.dtype.name, dtype)

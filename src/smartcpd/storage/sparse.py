@@ -11,18 +11,26 @@ from typing import Any
 import numpy as np
 
 from smartcpd.errors import IncompatibleError, InvalidDataError, InvalidParameterError
-from smartcpd.kernels import sorting
 from smartcpd.kernels.cells import sparse_cells
 from smartcpd.kernels.compiling import Block
 from smartcpd.kernels.fibers import sparse_gather
 from smartcpd.losses import Data, Loss
 from smartcpd.stack import offsets
+from smartcpd.storage.entries import (
+    canonical,
+    checked_columns,
+    checked_shape,
+    checked_values,
+    checked_weights,
+    significance,
+    without_missing,
+)
 from smartcpd.storage.events import Events
 from smartcpd.storage.fiber_index import FiberIndex, build_fiber_indices
 
 ABSENT = ("zero", "unobserved")
-MAX_ROWS = 2**32
 PIECE = 1 << 20
+TINY = 1e-300
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -43,6 +51,11 @@ class SparseTensor:
     absent : {"zero", "unobserved"}
         What a cell that is not stored means: that nothing happened there, or that nobody looked.
         Stored zeros are dropped in the first case and are observations in the second.
+    weights : array of length K, optional
+        How much each entry counts, 1 by default, as cells that are not stored do; an entry of
+        weight 0 is missing. With weights every cell may be given once only.
+    missing : (K x N) integer array, tuple of N arrays, SparseTensor or SciPy sparse array, optional
+        Cells that nobody looked at, stored or not: of a sparse tensor, those that it stores.
 
     Examples
     --------
@@ -56,6 +69,10 @@ class SparseTensor:
     values: np.ndarray
     shape: tuple[int, ...]
     absent: str
+    weights: np.ndarray | None
+    missing: tuple[np.ndarray, ...]
+    events: Events
+    """What compiled loops read: the entries and, with weight 0, the missing cells among zeros."""
 
     def __init__(
         self,
@@ -63,21 +80,28 @@ class SparseTensor:
         values: Any = 1,
         shape: Sequence[int] | None = None,
         absent: str = "zero",
+        weights: Any = None,
+        missing: Any = None,
     ) -> None:
         if absent not in ABSENT:
             raise InvalidParameterError(f"absent must be 'zero' or 'unobserved'; got {absent!r}.")
-        columns = _checked_columns(indices)
-        numbers = _checked_values(values, columns[0].size)
-        sizes = _checked_shape(columns, shape)
-        columns = [c.astype(_smallest(size)) for c, size in zip(columns, sizes, strict=True)]
-        columns, numbers = _canonical(columns, numbers, sizes, keep_zeros=absent == "unobserved")
-        for array in (*columns, numbers):
+        columns = checked_columns(indices)
+        numbers = checked_values(values, columns[0].size)
+        sizes = checked_shape(columns, shape)
+        own = checked_weights(weights, numbers.size)
+        unseen = _cells_of(missing, sizes)
+        entries = canonical(columns, numbers, own, sizes, keep_zeros=absent == "unobserved")
+        stored, unseen, events = without_missing(entries, unseen, sizes, absent == "zero")
+        for array in (*stored.columns, stored.values, *events.indices, events.values):
             array.flags.writeable = False
         for name, value in (
-            ("indices", tuple(columns)),
-            ("values", numbers),
+            ("indices", tuple(stored.columns)),
+            ("values", stored.values),
             ("shape", sizes),
             ("absent", absent),
+            ("weights", stored.weights),
+            ("missing", tuple(unseen)),
+            ("events", events),
         ):
             object.__setattr__(self, name, value)
 
@@ -101,13 +125,28 @@ class SparseTensor:
 
     def with_absent(self, absent: str) -> SparseTensor:
         """The same entries with another meaning of the cells that are not stored."""
-        return SparseTensor(self.indices, self.values, self.shape, absent)
+        return SparseTensor(
+            self.indices, self.values, self.shape, absent, self.weights, self.missing
+        )
+
+    def with_missing(self, cells: Any) -> SparseTensor:
+        """The same tensor with more cells that nobody looked at, given as ``missing`` is."""
+        more = _cells_of(cells, self.shape)
+        both = [np.concatenate(pair) for pair in zip(self.missing, more, strict=True)]
+        return SparseTensor(
+            self.indices, self.values, self.shape, self.absent, self.weights, tuple(both)
+        )
 
     def __repr__(self) -> str:
         shape = "x".join(map(str, self.shape))
         what = "nonzeros" if self.absent == "zero" else "observed"
         share = 100 * self.nnz / self.n_cells
-        return f"SparseTensor({shape}, {self.nnz:,} {what}, {share:.3g} %, {self.values.dtype})"
+        missing = f", {self.n_missing:,} missing" if self.n_missing else ""
+        weighted = ", weighted" if self.weights is not None else ""
+        return (
+            f"SparseTensor({shape}, {self.nnz:,} {what}, {share:.3g} %{missing}{weighted}, "
+            f"{self.values.dtype})"
+        )
 
     @property
     def ndim(self) -> int:
@@ -123,26 +162,62 @@ class SparseTensor:
         return math.prod(self.shape)
 
     @property
-    def n_observed(self) -> int:
-        return self.n_cells if self.absent == "zero" else self.nnz
+    def n_missing(self) -> int:
+        return self.missing[0].size
+
+    @cached_property
+    def n_observed(self) -> float:
+        if self.absent == "unobserved":
+            return self.nnz if self.weights is None else float(self.weights.sum())
+        known = self.n_cells - self.n_missing
+        return known if self.weights is None else known + float((self.weights - 1).sum())
+
+    @property
+    def weighted(self) -> bool:
+        return self.events.weights is not None
+
+    @cached_property
+    def heaviest(self) -> float:
+        most = 1.0 if self.weights is None else float(self.weights.max(initial=0.0))
+        return max(most, 1.0) if self.absent == "zero" else most
+
+    @cached_property
+    def row_weights(self) -> list[np.ndarray]:
+        zeros = self.absent == "zero"
+        own = np.ones(len(self.events)) if self.events.weights is None else self.events.weights
+        means = []
+        for column, size in zip(self.events.indices, self.shape, strict=True):
+            sums = np.bincount(column, weights=own - zeros, minlength=size)
+            means.append(zeros + sums * (size / self.n_cells))
+        return means
+
+    def unobserved_rows(self) -> list[np.ndarray]:
+        columns = self.missing if self.absent == "zero" else self.indices
+        found = []
+        for column, size in zip(columns, self.shape, strict=True):
+            # Entries are never missing, so that a row is unobserved if all its cells are.
+            unseen = self.n_cells // size if self.absent == "zero" else 0
+            counts = np.bincount(column, minlength=size) if column.size else np.zeros(size)
+            found.append(np.flatnonzero(counts == unseen))
+        return found
 
     @property
     def nbytes(self) -> int:
         return self.values.nbytes + sum(c.nbytes for c in self.indices)
 
     @cached_property
-    def events(self) -> Events:
-        """The entries, as compiled loops read them."""
-        return Events(self.indices, self.values, self.shape)
-
-    @cached_property
     def fiber_indices(self) -> tuple[FiberIndex, ...]:
         """For each mode, the fibers that are not empty. Built once, when first asked for."""
-        return build_fiber_indices(self.indices, self.shape)
+        return build_fiber_indices(self.events.indices, self.shape)
 
     def to_dense(self, max_bytes: float = 1e9) -> np.ndarray:
         """All cells as a NumPy array; an array larger than ``max_bytes`` is refused."""
         size = self.n_cells * self.values.itemsize
+        if self.n_missing:
+            raise InvalidDataError(
+                f"A dense array has no place for the {self.n_missing:,} missing cells of {self!r}. "
+                "Pass it as it is."
+            )
         if self.absent == "unobserved":
             raise InvalidDataError(
                 "A dense array has no place for unobserved cells. "
@@ -170,11 +245,38 @@ class SparseTensor:
 
     def read_cells(self, rows: np.ndarray, x: np.ndarray) -> None:
         """Cells that are not stored read as zero."""
-        handle = np.array([*self.events.handle(), self.nnz, *_significance(self.shape)], np.int64)
-        sparse_cells(self.values.dtype.name)(handle, offsets(self.shape), rows, x)
+        _read(self.events, rows, x)
+
+    def weights_handle(self) -> np.ndarray:
+        if self.events.weights is None:
+            return np.empty(0, np.int64)
+        handle = self.handle()
+        handle[0] = self.events.weights.__array_interface__["data"][0]
+        return handle
+
+    def weigh_block(self, dtype: str) -> Block:
+        """Cells that are not stored count 1."""
+        return sparse_gather("float64", dtype, fill=1)
+
+    def read_weights(self, rows: np.ndarray, w: np.ndarray) -> None:
+        if self.events.weights is None:
+            w[:] = 1.0
+        else:
+            _read(self._excess, rows, w)
+            w += 1.0
+
+    @cached_property
+    def _excess(self) -> Events:
+        """By how much weights differ from 1, as values: 0 where there is no event."""
+        return Events(self.events.indices, self.events.own_weights() - 1.0, self.shape)
 
     def mean(self) -> float:
-        return float(self.values.sum(dtype=np.float64)) / max(self.n_observed, 1)
+        return self._sum(self.values) / max(self.n_observed, TINY)
+
+    def _sum(self, values: np.ndarray) -> float:
+        if self.weights is None:
+            return float(values.sum(dtype=np.float64))
+        return float(self.weights @ values.astype(np.float64))
 
     def typical(self) -> float:
         """What the best model of rank one predicts at the nonzeros, in the mean.
@@ -184,7 +286,7 @@ class SparseTensor:
         if self.absent == "unobserved" or self.nnz == 0:
             return self.mean()
         chosen = np.random.default_rng(0).integers(self.nnz, size=4096)
-        total = float(self.values.sum(dtype=np.float64))
+        total = self.mean() * self.n_cells
         if total <= 0:
             return self.mean()
         model = np.full(chosen.size, total)
@@ -193,17 +295,22 @@ class SparseTensor:
         return float(model.mean())
 
     def mean_square(self) -> float:
-        return float(np.square(self.values, dtype=np.float64).sum()) / max(self.n_observed, 1)
+        return self._sum(np.square(self.values, dtype=np.float64)) / max(self.n_observed, TINY)
 
     def marginals(self) -> list[np.ndarray]:
-        """The sums over the slices of each mode."""
+        """The sums over the slices of each mode, as if all their cells were known."""
         sums = [np.zeros(size) for size in self.shape]
         # A piece at a time: bincount works on copies in 64 bits.
         for start in range(0, self.nnz, PIECE):
             piece = slice(start, start + PIECE)
             x = self.values[piece].astype(np.float64)
+            if self.weights is not None:
+                x *= self.weights[piece]
             for total, column in zip(sums, self.indices, strict=True):
                 total += np.bincount(column[piece], weights=x, minlength=total.size)
+        if self.weighted and self.absent == "zero":
+            means = zip(sums, self.row_weights, strict=True)
+            sums = [np.where(w > 0, total / np.maximum(w, TINY), 0.0) for total, w in means]
         return sums
 
     def lowest(self) -> float:
@@ -217,7 +324,7 @@ class SparseTensor:
                 f"{self.n_cells - self.nnz:,} cells that are not stored are zeros. Use loss="
                 "'poisson' or 'beta(0.5)', or absent='unobserved' if nobody looked at them."
             )
-        if self.absent == "unobserved" and self.nnz == 0:
+        if self.n_observed <= 0:
             raise InvalidDataError(f"{self!r} has no observed cell.")
         lowest, allowed = loss.data.value
         x = self.values
@@ -236,117 +343,26 @@ class SparseTensor:
             raise InvalidDataError(f"X[{cell}] is {value}: {need}.{more}")
 
 
-def _checked_columns(indices: Any) -> list[np.ndarray]:
-    """One array of indices a mode."""
-    if isinstance(indices, tuple):
-        columns = [np.asarray(c).reshape(-1) for c in indices]
-    else:
-        table = np.asarray(indices)
-        if table.ndim != 2:
+def _cells_of(cells: Any, shape: tuple[int, ...]) -> list[np.ndarray]:
+    """One array of indices a mode, of cells given in any of the ways that `SparseTensor` knows."""
+    if cells is None:
+        return [np.empty(0, np.int64) for _ in shape]
+    if hasattr(cells, "tocoo"):
+        cells = SparseTensor.of(cells)
+    if isinstance(cells, SparseTensor):
+        if cells.shape != shape:
             raise InvalidDataError(
-                "indices must have one row an entry and one column a mode, or be a tuple of one "
-                f"array a mode; got an array of shape {table.shape}."
+                f"missing has shape {cells.shape}, the tensor {shape}; they must be the same."
             )
-        columns = list(table.T)
-    if len(columns) < 2:
-        raise InvalidDataError(f"A sparse tensor has at least two modes; got {len(columns)}.")
-    for mode, column in enumerate(columns):
-        if column.size != columns[0].size:
-            raise InvalidDataError(
-                f"Mode {mode} has {column.size} indices, mode 0 has {columns[0].size}; "
-                "every entry needs one in each mode."
-            )
-        if column.size and column.dtype.kind not in "iu":
-            raise InvalidDataError(
-                f"Indices of mode {mode} must be whole numbers; got dtype {column.dtype}. "
-                "Turn labels into numbers first, for example by np.unique(..., "
-                "return_inverse=True)."
-            )
+        cells = cells.indices
+    if len(cells) == 0:
+        return [np.empty(0, np.int64) for _ in shape]
+    columns = checked_columns(cells)
+    checked_shape(columns, shape)
     return columns
 
 
-def _checked_values(values: Any, count: int) -> np.ndarray:
-    numbers = np.asarray(values)
-    if numbers.dtype.kind not in "buif":
-        raise InvalidDataError(f"values must be real numbers; got dtype {numbers.dtype}.")
-    if numbers.ndim == 0:
-        numbers = np.full(count, numbers)
-    numbers = numbers.reshape(-1)
-    if numbers.size != count:
-        raise InvalidDataError(f"There are {count} cells in indices but {numbers.size} values.")
-    native = numbers.dtype.newbyteorder("=")
-    if numbers.dtype.kind == "f" and numbers.dtype.itemsize > 8:
-        native = np.dtype(np.float64)
-    return numbers.astype(native, copy=False)
-
-
-def _checked_shape(columns: list[np.ndarray], shape: Sequence[int] | None) -> tuple[int, ...]:
-    if shape is None:
-        if columns[0].size == 0:
-            raise InvalidDataError("There are no entries to take the shape from; pass shape=...")
-        sizes = tuple(int(c.max()) + 1 for c in columns)
-    else:
-        sizes = tuple(int(size) for size in shape)
-    if len(sizes) != len(columns) or min(sizes) < 1:
-        raise InvalidDataError(
-            f"shape {sizes} does not fit indices of {len(columns)} modes: it needs one length, "
-            "at least 1, for each."
-        )
-    if sum(sizes) >= MAX_ROWS:
-        raise InvalidDataError(
-            f"The factors of shape {sizes} would have {sum(sizes):,} rows in all; the limit is "
-            f"{MAX_ROWS:,}. Number only the labels that occur."
-        )
-    for mode, (column, size) in enumerate(zip(columns, sizes, strict=True)):
-        if column.size and (column.min() < 0 or column.max() >= size):
-            wrong = int(column.min() if column.min() < 0 else column.max())
-            raise InvalidDataError(
-                f"Index {wrong} of mode {mode} is out of bounds: "
-                f"the mode has size {size}, so 0 to {size - 1}."
-            )
-    return sizes
-
-
-def _smallest(size: int) -> np.dtype:
-    return np.min_scalar_type(size - 1)
-
-
-def _significance(sizes: Sequence[int]) -> list[int]:
-    """The modes in the order that entries are sorted by."""
-    return sorted(range(len(sizes)), key=lambda mode: -sizes[mode])
-
-
-def _canonical(
-    columns: list[np.ndarray], values: np.ndarray, sizes: tuple[int, ...], keep_zeros: bool
-) -> tuple[list[np.ndarray], np.ndarray]:
-    """Sorted entries, the longest mode first, one a cell; arrays that are nobody else's."""
-    significance = _significance(sizes)
-    ranked = [columns[mode] for mode in significance]
-    state = sorting.sortedness(ranked)
-    if state == sorting.UNSORTED:
-        order = sorting.sorting_order(ranked, [sizes[mode] for mode in significance])
-        columns, values = [c[order] for c in columns], values[order]
-        ranked = [columns[mode] for mode in significance]
-    else:
-        values = values.copy()
-    if state != sorting.STRICT:
-        starts = sorting.distinct_rows(ranked)
-        if starts.size < values.size:
-            columns, values = [c[starts] for c in columns], _sums(values, starts)
-    if not keep_zeros and not values.all():
-        stored = values != 0
-        columns, values = [c[stored] for c in columns], values[stored]
-    return columns, values
-
-
-def _sums(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """Sums of runs, in the dtype of the values unless they outgrow it."""
-    if values.dtype == bool:
-        return np.logical_or.reduceat(values, starts)
-    wide = np.float64 if values.dtype.kind == "f" else np.int64
-    sums = np.add.reduceat(values, starts, dtype=np.promote_types(values.dtype, wide))
-    if values.dtype.kind == "f":
-        return sums.astype(values.dtype)
-    limits = np.iinfo(values.dtype)
-    fits = sums.size == 0 or (limits.min <= sums.min() and sums.max() <= limits.max)
-    return sums.astype(values.dtype) if fits else sums
+def _read(events: Events, rows: np.ndarray, x: np.ndarray) -> None:
+    """Values of cells; 0 where there is no event."""
+    handle = np.array([*events.handle(), len(events), *significance(events.shape)], np.int64)
+    sparse_cells(events.values.dtype.name)(handle, offsets(events.shape), rows, x)

@@ -1,0 +1,35 @@
+"""What was observed, for those who look from outside: values, and how much cells count."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from smartcpd.stack import offsets
+from smartcpd.storage.sparse import SparseTensor
+
+PIECE = 1 << 20
+
+
+def observed_values(storage: Any) -> Iterator[np.ndarray]:
+    """All values that are stored and not missing, some at a time."""
+    if isinstance(storage, SparseTensor):
+        for start in range(0, storage.nnz, PIECE):
+            yield storage.values[start : start + PIECE]
+        return
+    for _, slab, seen in storage.observed_slabs():
+        yield slab if seen is None else slab[seen]
+
+
+def stacked_rows(shape: tuple[int, ...], index: Sequence[np.ndarray]) -> np.ndarray:
+    """Cells, given by an index a mode, as their rows in the stacked factors."""
+    return (np.stack(index) + offsets(shape)[:-1, None]).astype(np.uint32)
+
+
+def weights_at(storage: Any, index: Sequence[np.ndarray]) -> np.ndarray:
+    """How much some cells count; 0 for missing ones."""
+    weights = np.empty(len(index[0]))
+    storage.read_weights(stacked_rows(storage.shape, index), weights)
+    return weights

@@ -1,0 +1,101 @@
+"""Which cells of a dense array were observed, and how much each of them counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from smartcpd.errors import InvalidDataError, InvalidParameterError
+
+LARGE = 1e20
+
+
+def observed_weights(
+    array: np.ndarray, hidden: np.ndarray | None, mask: Any, weights: Any
+) -> np.ndarray | None:
+    """A weight for every cell, 0 where it is missing; None where all cells count the same.
+
+    A cell is missing if it is NaN, where ``hidden`` (the mask of a masked array) is true, where
+    ``mask`` is false and where ``weights`` are 0. What the user gave is not copied unless several
+    of these say something.
+    """
+    parts = [] if hidden is None else [~hidden]
+    if mask is not None:
+        parts.append(_checked_mask(mask, array.shape))
+    if _has_nan(array):
+        parts.append(~np.isnan(array))
+    parts = [part for part in parts if not part.all()]
+    observed = parts[0] if parts else None
+    for part in parts[1:]:
+        observed = observed & part
+    if weights is None:
+        if observed is not None and not observed.any():
+            raise InvalidDataError(f"X has no observed cell: all {array.size:,} are missing.")
+        return observed
+    return _combined(_checked_weights(weights, array.shape), observed)
+
+
+def _has_nan(array: np.ndarray) -> bool:
+    """By the minimum, which is NaN then, so that nothing of the array's size is made for most."""
+    if array.dtype.kind != "f":
+        return False
+    with np.errstate(invalid="ignore"):
+        return bool(np.isnan(array.min()))
+
+
+def _combined(weights: np.ndarray, observed: np.ndarray | None) -> np.ndarray | None:
+    if observed is not None:
+        weights = np.where(observed, weights, weights.dtype.type(0))
+    low, high = weights.min(), weights.max()
+    if high == 0:
+        raise InvalidDataError("X has no observed cell: every weight is 0, or its cell is missing.")
+    if low == high:
+        return None
+    # Their scale changes no mean, but single precision would lose tiny or huge ones.
+    return weights if 1 / LARGE < high < LARGE else weights.astype(np.float64) / high
+
+
+def _checked_mask(mask: Any, shape: tuple[int, ...]) -> np.ndarray:
+    found = np.asarray(mask)
+    if found.shape != shape:
+        raise InvalidParameterError(
+            f"mask has shape {found.shape}, X {shape}; it needs one truth value for each cell, "
+            "True where the cell was observed."
+        )
+    if found.dtype.kind in "iu" and np.isin(found, (0, 1)).all():
+        found = found.astype(bool)
+    if found.dtype != bool:
+        raise InvalidParameterError(
+            f"mask must be boolean, True where a cell was observed; got dtype {found.dtype}. "
+            "Numbers that say how much cells count are weights=..."
+        )
+    return found
+
+
+def _checked_weights(weights: Any, shape: tuple[int, ...]) -> np.ndarray:
+    found = np.asarray(weights)
+    if found.dtype.kind not in "buif":
+        raise InvalidParameterError(f"weights must be numbers; got dtype {found.dtype}.")
+    if found.shape != shape:
+        raise InvalidParameterError(
+            f"weights have shape {found.shape}, X {shape}; they need one number for each cell."
+        )
+    native = found.dtype.newbyteorder("=")
+    if found.dtype.kind == "f" and found.dtype.itemsize > 8:
+        native = np.dtype(np.float64)
+    found = found.astype(native, copy=False)
+    check_weights(found)
+    return found
+
+
+def check_weights(weights: np.ndarray) -> None:
+    """Refuse what no weight can be, naming the first."""
+    if weights.size == 0 or (weights.min() >= 0 and weights.max() < np.inf):
+        return  # NaN fails the first comparison
+    bad = ~((weights >= 0) & (weights < np.inf))
+    cell = np.unravel_index(int(np.argmax(bad)), weights.shape)
+    raise InvalidParameterError(
+        f"weights[{', '.join(str(int(i)) for i in cell)}] is {weights[cell]!s}; weights must be "
+        "finite and not negative. A cell of weight 0 is missing."
+    )
