@@ -82,7 +82,8 @@ def _duplicates(path: str, storage: Any) -> int:
 def _advice(found: dict[str, Any], storage: Any) -> list[str]:
     sentences = []
     if found["missing"]:
-        sentences.append(f"{found['missing']:,} cells are missing (NaN); a fit leaves them out.")
+        what = "1 cell is" if found["missing"] == 1 else f"{found['missing']:,} cells are"
+        sentences.append(f"{what} missing (NaN); a fit leaves that out.")
     try:
         choice = choose_loss(storage)
         sentences.append(f"Suggested loss: {choice.reason}.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Annotated, Any
 
 import typer
@@ -76,8 +75,6 @@ def _print_tensor(console: Console, found: dict[str, Any]) -> None:
 
 
 def _extent(found: dict[str, Any]) -> str:
-    if math.isnan(found["lowest"]) or math.isnan(found["highest"]):
-        return "NaN among the values"
     return f"values from {found['lowest']:g} to {found['highest']:g}"
 
 
