@@ -14,6 +14,7 @@ from smartcpd.kernels.adam import WORTH_GROUPS
 from smartcpd.objectives import objective_of
 from smartcpd.problem import Problem
 from smartcpd.sampling.cells import CellDraws, StratifiedCells, UniformCells, random_rows
+from smartcpd.solvers.base import Task
 from smartcpd.solvers.gcp_adam import Adam, GCPAdam
 from smartcpd.stack import offsets, stack, unstack
 from smartcpd.storage import as_storage
@@ -197,7 +198,7 @@ def start(seed=0):
 def solved(rule, problem, begin, seed=0, n_threads=1, **limits):
     settings = make_settings(problem, n_threads=n_threads, **{"tol": 0, **limits})
     rng = np.random.default_rng(seed)
-    return rule.solver().run(problem, settings, begin, rng, lambda report: False)
+    return rule.solver().run(Task(problem, settings, begin, rng, lambda report: False))
 
 
 class TestFits:

@@ -18,6 +18,7 @@ from smartcpd import datasets, threads
 from smartcpd.fitting import make_settings
 from smartcpd.objectives import objective_of
 from smartcpd.problem import Problem
+from smartcpd.solvers.base import Task
 from smartcpd.solvers.gcp_adam import GCPAdam, Run
 from smartcpd.stack import stack
 
@@ -69,7 +70,7 @@ def ours(
     """Epochs of so many iterations, without the loss that the solver looks at after them."""
     rule = GCPAdam(epoch_iterations=n_iterations, n_samples=n_samples)
     settings = make_settings(problem)
-    run = Run(rule, problem, settings, start, np.random.default_rng(0), lambda report: False)
+    run = Run(rule, Task(problem, settings, start, np.random.default_rng(0), lambda report: False))
     return lambda: run._run_epoch(rule.rate)
 
 
@@ -90,7 +91,7 @@ def traces(X: np.ndarray, seed: int) -> Iterator[tuple[str, list[float]]]:
         rule = GCPAdam(clock=clock)
         settings = make_settings(problem)
         rng = np.random.default_rng(seed)
-        mine = Run(rule, problem, settings, start, rng, lambda report: False)
+        mine = Run(rule, Task(problem, settings, start, rng, lambda report: False))
 
         def go(n: int, mine: Run = mine, rng: np.random.Generator = rng) -> None:
             for _ in range(0, n, 20):

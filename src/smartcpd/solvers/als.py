@@ -22,7 +22,7 @@ from smartcpd.history import Status
 from smartcpd.losses.gaussian import Gaussian
 from smartcpd.objectives import Estimate
 from smartcpd.problem import Problem
-from smartcpd.solvers.base import Observer, Result, Settings, Solver
+from smartcpd.solvers.base import Result, Solver, Task
 from smartcpd.solvers.bounds import bounds, check_bounds
 from smartcpd.solvers.mm import entries_of
 from smartcpd.solvers.steady import SteadyObjective
@@ -117,15 +117,10 @@ class Sweeps:
         return A
 
 
-def _run(
-    problem: Problem,
-    settings: Settings,
-    start: list[np.ndarray],
-    rng: np.random.Generator,
-    observe: Observer,
-) -> Result:
+def _run(task: Task) -> Result:
     """Fit by alternating least squares; superfluous components are merged first."""
-    tracker = Tracker.of_passes(problem, settings, start, rng, observe)
+    problem, settings = task.problem, task.settings
+    tracker = Tracker.of_passes(task)
     A = tracker.best.copy()
     objective = SteadyObjective.of(problem, settings.n_threads)
     objective.compile(A)

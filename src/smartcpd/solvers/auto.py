@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from smartcpd.problem import Problem
-from smartcpd.solvers.base import Observer, Result, Settings, Solver
+from smartcpd.solvers.base import Result, Settings, Solver, Task
 from smartcpd.solvers.bounds import are_bounds
 from smartcpd.solvers.core import core
 from smartcpd.solvers.expected_counts import serves
@@ -46,16 +44,10 @@ def choice(problem: Problem, settings: Settings) -> tuple[Solver, str]:
     return core, f"X is dense and has at most {FULL_PASSES} cells"
 
 
-def _run(
-    problem: Problem,
-    settings: Settings,
-    start: list[np.ndarray],
-    rng: np.random.Generator,
-    observe: Observer,
-) -> Result:
+def _run(task: Task) -> Result:
     """Fit with the solver that suits the problem."""
-    solver, _ = choice(problem, settings)
-    return solver.run(problem, settings, start, rng, observe)
+    solver, _ = choice(task.problem, task.settings)
+    return solver.run(task)
 
 
 auto = Solver("auto", _run)

@@ -64,10 +64,18 @@ Observer = Callable[[Report], Any]
 """Called after each epoch; a true answer ends the fit."""
 
 
-Run = Callable[
-    [Problem, Settings, list[np.ndarray], np.random.Generator, Observer],
-    Result,
-]
+@dataclass(frozen=True)
+class Task:
+    """What a solver takes."""
+
+    problem: Problem
+    settings: Settings
+    start: list[np.ndarray]
+    rng: np.random.Generator
+    observe: Observer
+
+
+Run = Callable[[Task], Result]
 
 
 def _accept(problem: Problem) -> None:

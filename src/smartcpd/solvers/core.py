@@ -15,7 +15,7 @@ import numpy as np
 from smartcpd.errors import IncompatibleError
 from smartcpd.history import Status
 from smartcpd.problem import Problem
-from smartcpd.solvers.base import Observer, Result, Settings, Solver
+from smartcpd.solvers.base import Observer, Result, Settings, Solver, Task
 from smartcpd.solvers.bounds import check_bounds
 from smartcpd.solvers.dense_starts import DenseStarts
 from smartcpd.solvers.descent import FINISHED, Candidate, Descents
@@ -146,16 +146,10 @@ def check_dense(problem: Problem, solver: str) -> None:
         )
 
 
-def _run(
-    problem: Problem,
-    settings: Settings,
-    start: list[np.ndarray],
-    rng: np.random.Generator,
-    observe: Observer,
-) -> Result:
+def _run(task: Task) -> Result:
     """Fit from scratch, or finish a start of the user's."""
-    fit = CoreFit(problem, settings, rng, observe)
-    return fit.from_start(start) if settings.given_start else fit.from_scratch()
+    fit = CoreFit(task.problem, task.settings, task.rng, task.observe)
+    return fit.from_start(task.start) if task.settings.given_start else fit.from_scratch()
 
 
 core = Solver("core", _run, lambda problem: check_dense(problem, "core"), compares_starts=True)

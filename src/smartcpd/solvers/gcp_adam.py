@@ -22,7 +22,7 @@ from smartcpd.kernels.lanes import padded
 from smartcpd.objectives import Estimate, objective_of
 from smartcpd.problem import Problem
 from smartcpd.sampling.cells import CellDraws, CellSampler, StratifiedCells, UniformCells
-from smartcpd.solvers.base import Observer, Result, Settings, Solver
+from smartcpd.solvers.base import Result, Solver, Task
 from smartcpd.solvers.bounds import bounds, check_bounds
 from smartcpd.solvers.merging import merged
 from smartcpd.solvers.tracker import Tracker
@@ -70,14 +70,8 @@ class GCPAdam:
     clock: int | None = None
 
     def solver(self, name: str = "gcp-adam") -> Solver:
-        def run(
-            problem: Problem,
-            settings: Settings,
-            start: list[np.ndarray],
-            rng: np.random.Generator,
-            observe: Observer,
-        ) -> Result:
-            return Run(self, problem, settings, start, rng, observe).solve()
+        def run(task: Task) -> Result:
+            return Run(self, task).solve()
 
         return Solver(name, run, lambda problem: check_bounds(problem, name))
 
@@ -157,24 +151,17 @@ class Run:
 
     kept = ("rate", "fails", "accepted", "adam")
 
-    def __init__(
-        self,
-        rule: GCPAdam,
-        problem: Problem,
-        settings: Settings,
-        start: list[np.ndarray],
-        rng: np.random.Generator,
-        observe: Observer,
-    ) -> None:
+    def __init__(self, rule: GCPAdam, task: Task) -> None:
+        problem, settings = task.problem, task.settings
         self.rule = rule
-        self.rng = rng
-        self.tracker = Tracker(problem, settings, observe, rng)
-        A = stack(start)
+        self.rng = task.rng
+        self.tracker = Tracker(problem, settings, task.observe, task.rng)
+        A = stack(task.start)
         if A.shape[1] > problem.rank:
             A = merged(A, problem)
         objective = objective_of(problem.storage, problem.loss, settings.n_threads)
         # From a stream of its own, so that the fit does not depend on how it is watched.
-        self.look = objective.watch(A, rng.spawn(1)[0])
+        self.look = objective.watch(A, task.rng.spawn(1)[0])
         self.sampler = rule.sampler(problem)
         self.adam = Adam(rule, problem, A, settings.n_threads)
         self.rate, self.fails = rule.rate, 0

@@ -26,7 +26,7 @@ from smartcpd.objectives import Estimate, objective_of
 from smartcpd.objectives.dense import DenseObjective
 from smartcpd.objectives.sparse import SparseObjective
 from smartcpd.problem import Problem
-from smartcpd.solvers.base import Observer, Result, Settings, Solver
+from smartcpd.solvers.base import Result, Solver, Task
 from smartcpd.solvers.bounded_quadratic import BoundedQuadratic
 from smartcpd.solvers.bounds import bounds, check_bounds
 from smartcpd.solvers.mm import entries_of
@@ -209,22 +209,17 @@ class Descent:
         )
 
 
-def _run(
-    problem: Problem,
-    settings: Settings,
-    start: list[np.ndarray],
-    rng: np.random.Generator,
-    observe: Observer,
-) -> Result:
+def _run(task: Task) -> Result:
     """Fit by Gauss-Newton steps; superfluous components are merged first."""
-    tracker = Tracker.of_passes(problem, settings, start, rng, observe)
+    problem, settings = task.problem, task.settings
+    tracker = Tracker.of_passes(task)
     A = tracker.best.copy()
     objective = objective_of(problem.storage, problem.loss, settings.n_threads)
     assert isinstance(objective, DenseObjective | SparseObjective)
     low, high = bounds(problem)
     objective.gradient(A)
     objective.curvature_product(A, A)
-    descent = Descent(objective, tracker, low, high, rng, entries_of(problem))
+    descent = Descent(objective, tracker, low, high, task.rng, entries_of(problem))
     return tracker.follow(descent.solve)
 
 

@@ -17,7 +17,7 @@ from smartcpd.core import Scales, is_linear, least_squares_rows
 from smartcpd.history import Record, Status
 from smartcpd.model import CPModel
 from smartcpd.problem import Problem
-from smartcpd.solvers.base import Observer, Report, Result, Settings, Solver
+from smartcpd.solvers.base import Observer, Report, Result, Settings, Solver, Task
 from smartcpd.solvers.core import CoreFit, check_dense
 from smartcpd.solvers.descent import FINISHED, FLOOR, Candidate, Descents
 from smartcpd.solvers.quasi_newton import QuasiNewton, Region
@@ -247,16 +247,10 @@ class LargeFit:
         )
 
 
-def _run(
-    problem: Problem,
-    settings: Settings,
-    start: list[np.ndarray],
-    rng: np.random.Generator,
-    observe: Observer,
-) -> Result:
+def _run(task: Task) -> Result:
     """Fit from scratch, or improve a start of the user's."""
-    fit = LargeFit(problem, settings, rng, observe)
-    return fit.from_start(start) if settings.given_start else fit.from_scratch()
+    fit = LargeFit(task.problem, task.settings, task.rng, task.observe)
+    return fit.from_start(task.start) if task.settings.given_start else fit.from_scratch()
 
 
 large = Solver("large", _run, lambda problem: check_dense(problem, "large"), compares_starts=True)

@@ -20,8 +20,7 @@ from smartcpd.constraints import Constraint
 from smartcpd.history import Status
 from smartcpd.mirrors import Mirror
 from smartcpd.objectives import Estimate
-from smartcpd.problem import Problem
-from smartcpd.solvers.base import Observer, Result, Settings, Solver
+from smartcpd.solvers.base import Result, Solver, Task
 from smartcpd.solvers.mm import REFRESH, entries_of
 from smartcpd.solvers.steady import SteadyObjective
 from smartcpd.solvers.tracker import Tracker
@@ -123,15 +122,10 @@ class Descent:
         return self.objective.value(A)
 
 
-def _run(
-    problem: Problem,
-    settings: Settings,
-    start: list[np.ndarray],
-    rng: np.random.Generator,
-    observe: Observer,
-) -> Result:
+def _run(task: Task) -> Result:
     """Fit by block mirror descent; superfluous components are merged first."""
-    tracker = Tracker.of_passes(problem, settings, start, rng, observe)
+    problem, settings = task.problem, task.settings
+    tracker = Tracker.of_passes(task)
     A = tracker.best.copy()
     objective = SteadyObjective.of(problem, settings.n_threads)
     starts = offsets(problem.shape)

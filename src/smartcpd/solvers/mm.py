@@ -18,7 +18,7 @@ from smartcpd.objectives import Objective, objective_of
 from smartcpd.objectives.sparse import SparseObjective
 from smartcpd.problem import Problem
 from smartcpd.solvers import multiplicative
-from smartcpd.solvers.base import Observer, Result, Settings, Solver
+from smartcpd.solvers.base import Result, Solver, Task
 from smartcpd.solvers.expected_counts import expected_counts, slope
 from smartcpd.solvers.extrapolation import descend
 from smartcpd.solvers.mixture import Mixture
@@ -109,15 +109,10 @@ def check(problem: Problem) -> None:
             )
 
 
-def _run(
-    problem: Problem,
-    settings: Settings,
-    start: list[np.ndarray],
-    rng: np.random.Generator,
-    observe: Observer,
-) -> Result:
+def _run(task: Task) -> Result:
     """Fit by multiplicative updates from a start; superfluous components are merged first."""
-    tracker = Tracker.of_passes(problem, settings, start, rng, observe)
+    problem, settings = task.problem, task.settings
+    tracker = Tracker.of_passes(task)
     A = tracker.best.copy()
     entries = entries_of(problem)
     if slope(problem.loss) is None:

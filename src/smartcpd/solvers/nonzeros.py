@@ -9,7 +9,7 @@ import numpy as np
 from smartcpd.errors import IncompatibleError
 from smartcpd.problem import Problem
 from smartcpd.solvers import expected_counts
-from smartcpd.solvers.base import Observer, Result, Settings, Solver
+from smartcpd.solvers.base import Result, Solver, Task
 from smartcpd.solvers.dense_starts import FEW_EVENTS, events_a_parameter
 from smartcpd.solvers.expected_counts import serves
 from smartcpd.solvers.online import online
@@ -26,14 +26,9 @@ def suits(problem: Problem) -> bool:
     )
 
 
-def _run(
-    problem: Problem,
-    settings: Settings,
-    start: list[np.ndarray],
-    rng: np.random.Generator,
-    observe: Observer,
-) -> Result:
+def _run(task: Task) -> Result:
     """Fit the nonzeros of a dense array as sparse data."""
+    problem = task.problem
     assert isinstance(problem.storage, Dense)
     X, weights = problem.storage.array, problem.storage.weights
     if weights is None:
@@ -45,7 +40,7 @@ def _run(
         sparse = SparseTensor(
             where, X[where], X.shape, "zero", weights[where] / heaviest, np.nonzero(weights == 0)
         )
-    return online.run(replace(problem, storage=sparse), settings, start, rng, observe)
+    return online.run(replace(task, problem=replace(problem, storage=sparse)))
 
 
 def _is_empty(storage: Dense) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 
 from smartcpd.errors import IncompatibleError
 from smartcpd.problem import Problem
-from smartcpd.solvers.base import Observer, Result, Settings, Solver
+from smartcpd.solvers.base import Result, Solver, Task
 from smartcpd.solvers.bounds import check_bounds
 from smartcpd.solvers.core import core
 from smartcpd.solvers.large import FULL_PASSES
@@ -44,20 +44,15 @@ def as_dense(storage: SparseTensor) -> Dense:
     return Dense(array, weights)
 
 
-def _run(
-    problem: Problem,
-    settings: Settings,
-    start: list[np.ndarray],
-    rng: np.random.Generator,
-    observe: Observer,
-) -> Result:
+def _run(task: Task) -> Result:
+    problem, start, rng = task.problem, task.start, task.rng
     storage = problem.storage
     assert isinstance(storage, SparseTensor)
     if storage.n_cells <= FULL_PASSES and storage.nnz >= DENSE_SHARE * storage.n_cells:
         whole = replace(problem, storage=as_dense(storage))
-        return core.run(whole, settings, start, rng, observe)
-    relay = Relay(settings, observe)
-    if not settings.given_start:
+        return core.run(replace(task, problem=whole))
+    relay = Relay(task.settings, task.observe)
+    if not task.settings.given_start:
         result = relay.run(smd, problem, start, rng, given_start=False)
         if result.ended:
             return result

@@ -20,7 +20,7 @@ from smartcpd.objectives import Estimate
 from smartcpd.objectives.sparse import SparseObjective
 from smartcpd.problem import Problem
 from smartcpd.solvers import expected_counts
-from smartcpd.solvers.base import Observer, Result, Settings, Solver
+from smartcpd.solvers.base import Result, Solver, Task
 from smartcpd.solvers.expected_counts import batch_counts
 from smartcpd.solvers.extrapolation import descend
 from smartcpd.solvers.merging import merged, merged_by_information
@@ -100,19 +100,14 @@ class _Settling:
 class Online:
     """A fit from scratch: starts, the best of which is finished."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        settings: Settings,
-        rng: np.random.Generator,
-        observe: Observer,
-    ) -> None:
+    def __init__(self, task: Task) -> None:
+        problem, settings = task.problem, task.settings
         assert isinstance(problem.storage, SparseTensor)
         self.problem = problem
         self.storage = problem.storage
-        self.rng = rng
+        self.rng = task.rng
         self.plan = Plan.for_problem(self.storage, problem.rank, settings.n_init)
-        self.tracker = Tracker(problem, settings.for_full_passes(), observe, rng)
+        self.tracker = Tracker(problem, settings.for_full_passes(), task.observe, task.rng)
         self.objective = SparseObjective(self.storage, problem.loss, settings.n_threads)
         # Where events are rare, yes/no data is as good as counts, and counts cost less.
         self.counts = SparseObjective(self.storage, losses.get("poisson"), settings.n_threads)
@@ -254,15 +249,9 @@ def check(problem: Problem) -> None:
         )
 
 
-def _run(
-    problem: Problem,
-    settings: Settings,
-    start: list[np.ndarray],
-    rng: np.random.Generator,
-    observe: Observer,
-) -> Result:
-    """Fit sparse counts or events from scratch; ``start`` is not used."""
-    return Online(problem, settings, rng, observe).solve()
+def _run(task: Task) -> Result:
+    """Fit sparse counts or events from scratch; the start is not used."""
+    return Online(task).solve()
 
 
 online = Solver("online", _run, check, compares_starts=True)

@@ -13,7 +13,7 @@ import numpy as np
 from smartcpd import constraints
 from smartcpd.errors import IncompatibleError
 from smartcpd.problem import Problem
-from smartcpd.solvers.base import Observer, Result, Settings, Solver
+from smartcpd.solvers.base import Result, Solver, Task
 from smartcpd.solvers.core import core
 from smartcpd.solvers.expected_counts import slope
 from smartcpd.solvers.large import FULL_PASSES, large
@@ -54,14 +54,9 @@ def normalised(factors: list[np.ndarray], on_simplex: list[bool]) -> list[np.nda
     ]
 
 
-def _run(
-    problem: Problem,
-    settings: Settings,
-    start: list[np.ndarray],
-    rng: np.random.Generator,
-    observe: Observer,
-) -> Result:
-    relay = Relay(settings, observe)
+def _run(task: Task) -> Result:
+    problem, settings, start, rng = task.problem, task.settings, task.start, task.rng
+    relay = Relay(settings, task.observe)
     if not settings.given_start:
         plain = tuple(constraints.get("nonnegative") for _ in problem.constraints)
         free = replace(problem, constraints=plain)

@@ -8,7 +8,7 @@ import numpy as np
 
 from smartcpd.history import History, Record
 from smartcpd.problem import Problem
-from smartcpd.solvers.base import Observer, Report, Result, Settings, Solver
+from smartcpd.solvers.base import Observer, Report, Result, Settings, Solver, Task
 
 
 @dataclass
@@ -62,7 +62,7 @@ class Relay:
             return comparable and self.observe(replace(report, record=joined(report.record)))
 
         settings = replace(self.settings, stopping=stopping, given_start=given_start)
-        result = solver.run(problem, settings, start, rng, observe)
+        result = solver.run(Task(problem, settings, start, rng, observe))
         rows = [joined(record) for record in result.history]
         self.last = rows[-1] if rows else before
         if comparable:

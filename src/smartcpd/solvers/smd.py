@@ -11,8 +11,7 @@ import numpy as np
 
 from smartcpd.history import Status
 from smartcpd.objectives import objective_of
-from smartcpd.problem import Problem
-from smartcpd.solvers.base import Observer, Result, Settings, Solver
+from smartcpd.solvers.base import Result, Solver, Task
 from smartcpd.solvers.merging import merged
 from smartcpd.solvers.sweeper import Sweeper
 from smartcpd.solvers.tracker import Tracker
@@ -37,22 +36,15 @@ class Run:
 
     kept = ("A", "average", "snapshots")
 
-    def __init__(
-        self,
-        problem: Problem,
-        settings: Settings,
-        start: list[np.ndarray],
-        rng: np.random.Generator,
-        observe: Observer,
-    ) -> None:
-        self.problem = problem
-        self.settings = settings
-        self.rng = rng
-        self.tracker = Tracker(problem, settings, observe, rng)
-        A = stack(start)
+    def __init__(self, task: Task) -> None:
+        self.problem = problem = task.problem
+        self.settings = settings = task.settings
+        self.rng = task.rng
+        self.tracker = Tracker(problem, settings, task.observe, task.rng)
+        A = stack(task.start)
         objective = objective_of(problem.storage, problem.loss, settings.n_threads)
         # From a stream of its own, so that the fit does not depend on how it is watched.
-        self.look = objective.watch(A, rng.spawn(1)[0])
+        self.look = objective.watch(A, task.rng.spawn(1)[0])
         self._begin_with(A)
 
     def solve(self) -> Result:
@@ -176,15 +168,9 @@ class Run:
         return np.concatenate([c.settle(average, last) for c, average, last in parts])
 
 
-def _run(
-    problem: Problem,
-    settings: Settings,
-    start: list[np.ndarray],
-    rng: np.random.Generator,
-    observe: Observer,
-) -> Result:
+def _run(task: Task) -> Result:
     """Fit by stochastic mirror descent."""
-    return Run(problem, settings, start, rng, observe).solve()
+    return Run(task).solve()
 
 
 smd = Solver("smd", _run)

@@ -16,7 +16,7 @@ from smartcpd.model import CPModel
 from smartcpd.objectives import Estimate
 from smartcpd.problem import Problem
 from smartcpd.sample import CellSample
-from smartcpd.solvers.base import Observer, Report, Result, Settings
+from smartcpd.solvers.base import Observer, Report, Result, Settings, Task
 from smartcpd.solvers.merging import merged
 from smartcpd.stack import stack, unstack
 
@@ -67,17 +67,11 @@ class Tracker:
         self._sample = CellSample(problem)
 
     @classmethod
-    def of_passes(
-        cls,
-        problem: Problem,
-        settings: Settings,
-        start: list[np.ndarray],
-        rng: np.random.Generator,
-        observe: Observer,
-    ) -> Tracker:
+    def of_passes(cls, task: Task) -> Tracker:
         """Of a run of full passes from one start, of which superfluous components are merged."""
-        tracker = cls(problem, settings.for_full_passes(), observe, rng)
-        A = stack(start)
+        problem = task.problem
+        tracker = cls(problem, task.settings.for_full_passes(), task.observe, task.rng)
+        A = stack(task.start)
         tracker.begin_with(merged(A, problem) if A.shape[1] > problem.rank else A)
         return tracker
 
