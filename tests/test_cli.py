@@ -18,6 +18,8 @@ from smartcpd.cli import main
 from smartcpd.cli.app import COMMANDS
 from smartcpd.runs import RunFolder
 
+pytestmark = pytest.mark.usefixtures("elsewhere")
+
 MODES = "date,hour,area,kind"
 
 
@@ -32,27 +34,6 @@ def table(n_rows=3000, seed=0):
     rows = zip(days, hour, area, kind, amount, strict=True)
     lines = [f"2024-01-{d:02},{h},{a},{k},{x}" for d, h, a, k, x in rows]
     return "\n".join(["date,hour,area,kind,amount", *lines]) + "\n"
-
-
-@pytest.fixture(autouse=True)
-def elsewhere(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("SMARTCPD_DEBUG", raising=False)
-    handler = signal.getsignal(signal.SIGTERM)
-    yield
-    signal.signal(signal.SIGTERM, handler)
-    os.environ.pop("SMARTCPD_DEBUG", None)
-
-
-@pytest.fixture
-def run(capsys):
-    def call(*arguments):
-        with pytest.raises(SystemExit) as ended:
-            main([str(a) for a in arguments])
-        out, err = capsys.readouterr()
-        return ended.value.code or 0, out, err
-
-    return call
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ import json
 import os
 import random
 import shutil
-import signal
 import subprocess
 import sys
 from collections import namedtuple
@@ -14,37 +13,17 @@ import numpy as np
 import pytest
 
 import smartcpd
-from smartcpd.cli import main
 from smartcpd.cli.app import COMMANDS
 from smartcpd.errors import InvalidDataError
 from smartcpd.runs import RunFolder
 from smartcpd.tables.sql import explained
 from smartcpd.tables.wishes import joined, parted
 
+pytestmark = pytest.mark.usefixtures("elsewhere")
+
 PROGRAM = (sys.executable, "-m", "smartcpd")
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(smartcpd.__file__).parents[1])}
 CITIES = "Zürich,Käse\nGenève,Brot\nZürich,Brot\nBern,Käse\n" * 10
-
-
-@pytest.fixture(autouse=True)
-def elsewhere(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("SMARTCPD_DEBUG", raising=False)
-    handler = signal.getsignal(signal.SIGTERM)
-    yield
-    signal.signal(signal.SIGTERM, handler)
-    os.environ.pop("SMARTCPD_DEBUG", None)
-
-
-@pytest.fixture
-def run(capsys):
-    def call(*arguments):
-        with pytest.raises(SystemExit) as ended:
-            main([str(a) for a in arguments])
-        out, err = capsys.readouterr()
-        return ended.value.code or 0, out, err
-
-    return call
 
 
 def sizes(folder):

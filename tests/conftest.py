@@ -1,0 +1,29 @@
+"""Fixtures of several files: the command line, called in a folder of the test's own."""
+
+import os
+import signal
+
+import pytest
+
+
+@pytest.fixture
+def elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SMARTCPD_DEBUG", raising=False)
+    handler = signal.getsignal(signal.SIGTERM)
+    yield
+    signal.signal(signal.SIGTERM, handler)
+    os.environ.pop("SMARTCPD_DEBUG", None)
+
+
+@pytest.fixture
+def run(capsys):
+    from smartcpd.cli import main  # most tests need none of it
+
+    def call(*arguments):
+        with pytest.raises(SystemExit) as ended:
+            main([str(a) for a in arguments])
+        out, err = capsys.readouterr()
+        return ended.value.code or 0, out, err
+
+    return call
