@@ -79,8 +79,8 @@ def _exact_sums(value: np.ndarray, begins: np.ndarray, limb: int) -> np.ndarray:
 
 
 def _starts(word: np.ndarray) -> np.ndarray:
-    """Where runs of the same word begin and the last one ends; one of each is moved to the front."""
-    n = 1 + sum(np.count_nonzero(_begins(word, piece)) for piece in pieces(word.size))
+    """Where runs of a word begin and the last one ends; one word of each moves to the front."""
+    n = 1 + sum(int(np.count_nonzero(_begins(word, piece))) for piece in pieces(word.size))
     starts = np.empty(n + 1, np.uint32 if word.size < 1 << 32 else np.int64)
     starts[0], starts[n] = 0, word.size
     done = 1
