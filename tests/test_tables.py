@@ -3,6 +3,7 @@
 import datetime as dt
 import gzip
 import logging
+import math
 import os
 import subprocess
 import sys
@@ -19,6 +20,7 @@ import pytest
 import smartcpd
 from smartcpd import from_table
 from smartcpd.errors import InvalidDataError, InvalidParameterError, MissingExtraError
+from smartcpd.tables import counting, fetching, sorting
 
 N = 2000
 AREA = 'the "area", é'
@@ -371,7 +373,9 @@ def test_a_condition():
     same(from_table(TABLE, [AREA, "id"], where=where), kept.groupby([AREA, "id"]).size())
 
 
-def test_less_memory_than_the_table_needs(tmp_path):
+@pytest.mark.parametrize("many", [0, 1 << 62], ids=["sorted", "grouped"])
+def test_less_memory_than_the_table_needs(tmp_path, monkeypatch, many):
+    monkeypatch.setattr(counting, "MANY", many)
     path = tmp_path / "wide.parquet"
     duckdb.sql(
         "COPY (SELECT hash(i) % 200000 AS a, hash(i + 1) % 1000 AS b FROM range(1000000) t(i)) "
@@ -379,6 +383,57 @@ def test_less_memory_than_the_table_needs(tmp_path):
     )
     labelled = from_table(path, "a,b", max_memory="200MB")
     assert labelled.tensor.values.sum() == 1_000_000
+
+
+@pytest.mark.parametrize("holes", [False, True])
+@pytest.mark.parametrize("arrow", [False, True])
+@pytest.mark.parametrize(
+    ("value", "agg"),
+    [(None, "count"), ("points", "sum"), ("amount", "sum"), ("amount", "mean"), ("points", "mean")],
+)
+def test_sorting_finds_the_same_as_a_group_by(monkeypatch, value, agg, arrow, holes):
+    table = TABLE.copy()
+    if holes:
+        table.loc[::7, AREA] = None
+        table.loc[::5, "amount"] = np.nan
+        table["points"] = table.points.astype("Int64").mask(np.arange(N) % 3 == 0)
+    monkeypatch.setattr(sorting, "PIECE", 50)
+    if not arrow:
+        monkeypatch.setattr(fetching.importlib.util, "find_spec", lambda name: None)
+    found = []
+    for many in (0, 1 << 62):
+        monkeypatch.setattr(counting, "MANY", many)
+        found.append(from_table(table, [AREA, "id", "day"], value, agg))
+    by_sorting, by_grouping = found
+    assert by_sorting.notes == by_grouping.notes
+    assert by_sorting.tensor.values.dtype == by_grouping.tensor.values.dtype
+    np.testing.assert_array_equal(by_sorting.tensor.indices, by_grouping.tensor.indices)
+    np.testing.assert_allclose(by_sorting.tensor.values, by_grouping.tensor.values, rtol=1e-15)
+
+
+def test_sorted_sums_do_not_depend_on_the_order_of_rows():
+    rng = np.random.default_rng(0)
+    word = np.sort(rng.integers(0, 40, 10_000)).astype(np.int32)
+    values = rng.normal(size=word.size) * 10.0 ** rng.integers(-12, 12, word.size)
+    exact = [math.fsum(values[word == w]) for w in range(40)]
+    largest = np.abs(values).max()
+    for _ in range(3):
+        order = rng.permutation(word.size)
+        found = sorting.summed(word[order], values[order], largest, complete=True)
+        np.testing.assert_array_equal(found["rows"], np.bincount(word))
+        np.testing.assert_array_equal(found["value"], exact)
+
+
+@pytest.mark.parametrize("end", ["infinity", "-infinity"])
+def test_infinite_dates_of_parquet_are_left_out(tmp_path, end):
+    path = tmp_path / "dates.parquet"
+    query = (
+        "SELECT DATE '2024-01-01' + CAST(i % 9 AS INTEGER) AS day, i % 4 AS n FROM range(99) t(i)"
+    )
+    duckdb.sql(f"COPY ({query} UNION ALL SELECT DATE '{end}', 1) TO '{path}'")
+    labelled = from_table(path, "day,n")
+    assert labelled.shape == (9, 4)
+    assert labelled.notes == ("1 of 100 rows is left out: 'day' is missing or infinite.",)
 
 
 def test_malformed_rows_of_text_are_reported(tmp_path):

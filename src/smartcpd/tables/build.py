@@ -90,7 +90,9 @@ def from_table(
         )
     request = Request(names, None if value is None else str(value), agg, bins, top, rest, where)
     with opened(data, max_memory, header) as source:
-        source.look_for(column_names(names, request.value))
+        wanted = column_names(names, request.value)
+        source.look_for(wanted)
+        source.examine(wanted)
         _check_where(source, where)
         with explained(f"Aggregating {source.name}"):
             found, account = _aggregated(source, request, max_labels)

@@ -41,6 +41,8 @@ class Column:
 
     name: str
     type: str
+    finite: bool = False
+    """Whether it is known that no date is infinite, which saves looking at each of them."""
 
     @cached_property
     def family(self) -> Family:
@@ -93,6 +95,8 @@ class Column:
     def date(self) -> str:
         """As a date without a time."""
         if self.family is Family.DATE:
+            if self.finite:
+                return self.sql
             return f"CASE WHEN isfinite({self.sql}) THEN {self.sql} END"
         return f"CAST({self.moment()} AS DATE)"
 
@@ -104,6 +108,8 @@ class Column:
             value = f"TRY_CAST({self.sql} AS TIMESTAMP)"
         else:
             value = self.sql if self.type == "TIMESTAMP" else f"CAST({self.sql} AS TIMESTAMP)"
+        if self.finite:
+            return value
         return f"CASE WHEN isfinite({self.sql if self.in_utc else value}) THEN {value} END"
 
     def clock(self) -> str:

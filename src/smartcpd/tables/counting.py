@@ -5,6 +5,7 @@ Rows that lack something get numbers of their own, so that one pass counts them 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,17 +13,23 @@ import numpy as np
 
 from smartcpd.errors import InvalidDataError
 from smartcpd.labels import Mode
+from smartcpd.tables import sorting
 from smartcpd.tables.account import Account
+from smartcpd.tables.fetching import fetched
 from smartcpd.tables.keys import Key
 from smartcpd.tables.measure import Measure
 from smartcpd.tables.slots import Slots, ranges_wanted, slots
 from smartcpd.tables.sources import Rows
-from smartcpd.tables.sql import one_row
+from smartcpd.tables.sql import memory_limit, one_row
 
 WORD = 62
 """Bits that are filled of a signed integer of 64."""
 SHORT_WORD = 31
 """Bits that a signed integer of 32 has."""
+MANY = 1 << 20
+"""Possible cells up to here are left to a hash table, which stays in the processor's cache."""
+SHARE_OF_LIMIT = 1 / 2
+"""Of the memory that may be used: rows that are sorted must fit."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +55,11 @@ def cells(
         numbered.append(slots(i, key, facts[: len(part)], rows, count, max_labels))
         facts = facts[len(part) :]
     words = _words(numbered)
-    query = _query(rows, numbered, words, measure.informed(count, facts))
-    tail = _tail(numbered, words, measure, count)
-    if tail:
-        query = f"SELECT CAST(w0 AS BIGINT) * {1 << tail} + rows AS w0 FROM ({query})"
-    columns = _in_order(rows.sql(query).fetchnumpy(), tail)
+    informed = measure.informed(count, facts)
+    if _sorts(rows, numbered, words, informed, count):
+        columns = _sorted(rows, numbered, words, informed, count)
+    else:
+        columns = _grouped(rows, numbered, words, informed)
     columns = _unpacked(columns, numbered, words)
     kept = _tally(columns, numbered, measure, account)
     if not kept.all():
@@ -77,19 +84,64 @@ def _words(numbered: Sequence[Slots]) -> list[list[int]]:
     return words
 
 
-def _query(
+def _sorts(
+    rows: Rows, numbered: Sequence[Slots], words: Sequence[Sequence[int]], measure: Measure, n: int
+) -> bool:
+    """Whether sorting the rows is quicker than a hash table, and possible."""
+    if len(words) > 1 or not measure.sorts or math.prod(slot.size for slot in numbered) <= MANY:
+        return False
+    bits = sum(slot.bits for slot in numbered)
+    size = _width(numbered) // 8
+    if measure.column is not None:
+        bits += n.bit_length()
+        # A value, and the row it is in.
+        size += 16
+    # Twice, since the result of DuckDB becomes an array.
+    return bits <= WORD and 2 * n * size <= SHARE_OF_LIMIT * memory_limit(rows.sql)
+
+
+def _sorted(
+    rows: Rows, numbered: Sequence[Slots], words: Sequence[Sequence[int]], measure: Measure, n: int
+) -> dict[str, np.ndarray]:
+    """Words, numbers of rows and values of all cells, from every row of the table."""
+    found = fetched(rows.sql(_lines(rows, numbered, words, measure.real())), n)
+    if measure.column is None:
+        return sorting.counted(found["w0"])
+    columns = sorting.summed(found["w0"], found["v"], measure.largest, measure.complete)
+    return {**columns, "value": measure.of_sums(columns)}
+
+
+def _grouped(
     rows: Rows, numbered: Sequence[Slots], words: Sequence[Sequence[int]], measure: Measure
+) -> dict[str, np.ndarray]:
+    """The same from a group-by, which goes to disk where memory does not suffice."""
+    names = ", ".join(f"w{n}" for n in range(len(words)))
+    columns = rows.sql(
+        f"SELECT {names}, {', '.join(measure.results())} FROM (SELECT "
+        f"{', '.join([names, 'count(*) AS rows', *measure.aggregates()])} FROM "
+        f"({_lines(rows, numbered, words, measure.value())}) GROUP BY {names})"
+    ).fetchnumpy()
+    # Sorting by the first word is quicker than by indices later.
+    order = np.argsort(columns["w0"])
+    return {name: np.asarray(columns.pop(name))[order] for name in list(columns)}
+
+
+def _width(numbered: Sequence[Slots]) -> int:
+    """Bits of the integers that words are made of: half as many bytes take less time."""
+    return 32 if sum(slot.bits for slot in numbered) < SHORT_WORD else 64
+
+
+def _lines(
+    rows: Rows, numbered: Sequence[Slots], words: Sequence[Sequence[int]], value: str | None
 ) -> str:
-    """One pass over the table."""
+    """Words and the value ``v`` of every row."""
     inner, codes = [], []
-    # Half as many bytes take less time to group by.
-    whole = "INTEGER" if sum(slot.bits for slot in numbered) < SHORT_WORD else "BIGINT"
+    whole = "INTEGER" if _width(numbered) == 32 else "BIGINT"
     for i, slot in enumerate(numbered):
         inner.append(f"{slot.key.expression if slot.join else slot.code} AS x{i}")
         code = slot.code if slot.join else f"x{i}"
         known = code if slot.complete else f"coalesce({code}, {slot.missing})"
         codes.append(f"CAST({known} AS {whole})")
-    value = measure.value()
     if value is not None:
         inner.append(f"{value} AS v")
     packed = []
@@ -98,35 +150,10 @@ def _query(
         for i in members[1:]:
             sql = f"({sql}) * {1 << numbered[i].bits} + {codes[i]}"
         packed.append(f"{sql} AS w{n}")
-    names = ", ".join(f"w{n}" for n in range(len(words)))
+    if value is not None:
+        packed.append("v")
     joins = "".join(slot.join for slot in numbered)
-    return (
-        f"SELECT {names}, {', '.join(measure.results())} FROM (SELECT "
-        f"{', '.join([*packed, 'count(*) AS rows', *measure.aggregates()])} FROM "
-        f"(SELECT {', '.join(inner)} FROM {rows.table}){joins} GROUP BY {names})"
-    )
-
-
-def _tail(
-    numbered: Sequence[Slots], words: Sequence[Sequence[int]], measure: Measure, count: int
-) -> int:
-    """Bits for the number of rows at the end of a word, where nothing else is asked and they fit.
-
-    Then one array holds all, and sorting it takes a third of the time of finding an order.
-    """
-    bits = count.bit_length()
-    fits = len(words) == 1 and sum(slot.bits for slot in numbered) + bits <= WORD
-    return bits if fits and measure.column is None else 0
-
-
-def _in_order(columns: dict[str, np.ndarray], tail: int) -> dict[str, np.ndarray]:
-    """Sorted by the first word, which is quicker than sorting by indices later."""
-    if tail:
-        word = np.asarray(columns["w0"])
-        word.sort()
-        return {"rows": word & ((1 << tail) - 1), "w0": word >> tail}
-    order = np.argsort(columns["w0"])
-    return {name: np.asarray(columns.pop(name))[order] for name in list(columns)}
+    return f"SELECT {', '.join(packed)} FROM (SELECT {', '.join(inner)} FROM {rows.table}){joins}"
 
 
 def _unpacked(
@@ -138,8 +165,10 @@ def _unpacked(
         shift = 0
         for i in reversed(members):
             slot = numbered[i]
-            index = (word >> shift) & ((1 << slot.bits) - 1)
-            columns[f"i{i}"] = index.astype(np.min_scalar_type(slot.missing))
+            index = np.empty(word.size, np.min_scalar_type(slot.missing))
+            for piece in sorting.pieces(word.size):
+                index[piece] = (word[piece] >> shift) & ((1 << slot.bits) - 1)
+            columns[f"i{i}"] = index
             shift += slot.bits
     return columns
 

@@ -17,6 +17,8 @@ AGGREGATES = ("auto", "count", "sum", "mean", "any")
 BITS = 85
 """Of the largest value, so that 2^41 of them fit into 127 bits."""
 LARGEST = 2**63
+EXACT = 2**53
+"""Whole numbers up to here are exact as real ones."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,10 @@ class Measure:
     the number of threads; sums of whole ones do not."""
     fits: bool = True
     """Whether sums of whole numbers stay below 64 bits."""
+    largest: float = 0.0
+    """What no value is above, whatever its sign."""
+    exact: bool = False
+    """Whether sums of whole numbers are exact as real ones."""
     complete: bool = False
     """Whether every row is known to have a value, which saves looking at each of them again."""
 
@@ -70,6 +76,28 @@ class Measure:
         flag = self.column.family is Family.FLAG
         return f"CAST({self.column.sql} AS TINYINT)" if flag else self.column.sql
 
+    @property
+    def sorts(self) -> bool:
+        """Whether `real` and `of_sums` give the same as `aggregates` and `results`."""
+        return self.column is None or (
+            self._adds and (self._is_float or (self._is_whole and self.exact))
+        )
+
+    def real(self) -> str | None:
+        """The SQL of a row's value as a real number, NaN where it is not usable."""
+        if self.column is None:
+            return None
+        value = f"CAST({self.value()} AS DOUBLE)"
+        return value if self.complete else f"coalesce({value}, CAST('nan' AS DOUBLE))"
+
+    def of_sums(self, columns: dict[str, np.ndarray]) -> np.ndarray:
+        """The values of cells from sums of real numbers."""
+        totals = columns["value"]
+        if self.agg == "mean":
+            # Cells without any value are left out later.
+            return totals / np.maximum(columns["rows" if self.complete else "used"], 1)
+        return totals.astype(np.int64) if self._is_whole else totals
+
     def facts(self) -> tuple[str, ...]:
         """SQL of what `informed` must know: how many values there are, and the largest."""
         if self.column is None:
@@ -82,7 +110,13 @@ class Measure:
         if not facts:
             return self
         count, largest = facts[0], facts[1] or 0.0
-        known = replace(self, complete=count == rows, fits=largest * rows < LARGEST)
+        known = replace(
+            self,
+            complete=count == rows,
+            largest=largest,
+            fits=largest * rows < LARGEST,
+            exact=largest * rows < EXACT,
+        )
         if self._is_float and largest:
             exponent = math.frexp(largest)[1]
             return replace(known, scale=math.ldexp(1.0, min(BITS - exponent, 1000)))

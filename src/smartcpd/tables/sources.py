@@ -7,13 +7,22 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from smartcpd.errors import InvalidDataError, InvalidParameterError, MissingExtraError
 from smartcpd.tables.columns import Column, Family
 from smartcpd.tables.paths import LATIN, Files, find_files
-from smartcpd.tables.sql import OURS, SOURCE, explained, identifier, literal, one_row, reason
+from smartcpd.tables.sql import (
+    OURS,
+    SOURCE,
+    explained,
+    identifier,
+    literal,
+    memory_limit,
+    one_row,
+    reason,
+)
 
 SHARE_OF_LIMIT = 5 / 8
 """Of the limit that DuckDB sets itself, which is four fifths of the memory."""
@@ -64,6 +73,9 @@ class Source:
 
     def look_for(self, wanted: list[str]) -> None:
         """Another chance to find columns; only text files have one."""
+
+    def examine(self, wanted: list[str]) -> None:
+        """Learn more about columns where that costs next to nothing: Parquet has statistics."""
 
     def rejected(self) -> list[tuple[Any, ...]]:
         """Rows that could not be read: kind, column, count, message and line of the first."""
@@ -117,6 +129,19 @@ class FileSource(Source):
             if not set(wanted) & set(self.columns):
                 self.header = None
                 self._open()
+
+    def examine(self, wanted: list[str]) -> None:
+        if self.files.is_text:
+            return
+        columns = [self.columns[name] for name in dict.fromkeys(wanted) if name in self.columns]
+        dates = [column for column in columns if column.family in (Family.DATE, Family.MOMENT)]
+        if not dates:
+            return
+        ends = [f"isfinite(min({date.sql})) AND isfinite(max({date.sql}))" for date in dates]
+        with explained(f"Reading {self.name}"):
+            found = one_row(self.sql(f"SELECT {', '.join(ends)} FROM {SOURCE}"))
+        for date, finite in zip(dates, found, strict=True):
+            self.columns[date.name] = replace(date, finite=bool(finite))
 
     @property
     def guesses(self) -> list[str]:
@@ -232,9 +257,7 @@ def _configure(connection: Any, folder: str, max_memory: str | int | None) -> No
 
     limit = f"{max_memory}B" if isinstance(max_memory, int) else max_memory
     if limit is None:
-        (usual,) = one_row(connection.sql("SELECT current_setting('memory_limit')"))
-        amount, unit = usual.split()
-        limit = f"{SHARE_OF_LIMIT * float(amount):.3f} {unit}"
+        limit = f"{SHARE_OF_LIMIT * memory_limit(connection.sql):.0f}B"
     try:
         connection.execute(f"SET memory_limit = {literal(limit)}")
     except duckdb.Error as error:

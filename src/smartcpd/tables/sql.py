@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -72,3 +73,11 @@ def explained(what: str) -> Iterator[None]:
 def one_row(rows: Any) -> tuple[Any, ...]:
     """The only row of a query."""
     return rows.fetchall()[0]
+
+
+def memory_limit(sql: Callable[[str], Any]) -> float:
+    """Bytes that DuckDB may use."""
+    # A limit that was switched off is in units that DuckDB does not read.
+    query = "SELECT try(parse_formatted_bytes(current_setting('memory_limit')))"
+    (limit,) = one_row(sql(query))
+    return math.inf if limit is None else float(limit)
