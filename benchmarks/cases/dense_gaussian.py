@@ -34,11 +34,8 @@ Peer = Callable[..., Reached]
 
 def ours(X: np.ndarray, truth: list[np.ndarray], aim: float, seed: int, kind: str) -> Reached:
     reached = Reached(truth, aim)
-
-    def look(report: Any) -> None:
-        reached.look(report.model().distribute().factors)
-
-    SmartCPD(RANK, "gaussian", constraint=kind, random_state=seed, callback=look).fit(X)
+    fit = SmartCPD(RANK, "gaussian", constraint=kind, random_state=seed, callback=reached.watch)
+    fit.fit(X)
     reached.end()
     return reached
 
@@ -52,7 +49,7 @@ def parafac(
 
     def look(cp: Any, _: Any = None) -> None:
         weights, factors = cp
-        reached.look([factors[0] * weights, *factors[1:]])
+        reached.look(lambda: [factors[0] * weights, *factors[1:]])
 
     parafac(X, RANK, n_iter_max=LIMITS[-1], tol=1e-8, random_state=seed, callback=look, **settings)
     reached.end()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,15 +51,19 @@ class Reached:
     def __post_init__(self) -> None:
         self.spent, self.resumed = 0.0, time.perf_counter()
 
-    def look(self, report: Report) -> None:
-        """The clock stands still, also while the model is copied out of the fit."""
+    def look(self, factors: Callable[[], list[np.ndarray]], loss: float = float("nan")) -> None:
+        """The clock stands still, also while factors are copied out of the fit."""
         self.spent += time.perf_counter() - self.resumed
         if self.aimed == float("inf"):
-            factors = report.model().factors
-            right = factors[0].shape == self.truth[0].shape
-            if right and metrics.factor_mse(factors, self.truth) <= self.aim:
-                self.aimed, self.loss = self.spent, report.record.loss
+            found = factors()
+            right = found[0].shape == self.truth[0].shape
+            if right and metrics.factor_mse(found, self.truth) <= self.aim:
+                self.aimed, self.loss = self.spent, loss
         self.resumed = time.perf_counter()
+
+    def watch(self, report: Report) -> None:
+        """A callback for a fit of ours."""
+        self.look(lambda: report.model().factors, report.record.loss)
 
     def end(self) -> None:
         self.whole = self.spent + time.perf_counter() - self.resumed
@@ -67,7 +71,7 @@ class Reached:
 
 def ours(X: np.ndarray, kind: Kind, truth: list[np.ndarray], aim: float, seed: int) -> Reached:
     reached = Reached(truth, aim)
-    SmartCPD(kind.rank, kind.loss, random_state=seed, callback=reached.look).fit(X)
+    SmartCPD(kind.rank, kind.loss, random_state=seed, callback=reached.watch).fit(X)
     reached.end()
     return reached
 

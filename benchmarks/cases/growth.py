@@ -16,6 +16,7 @@ import numpy as np
 from benchmarks.cases.dense_peers import Reached
 from benchmarks.results import Lines, Method, Result, Row, Spread, Verdict
 from smartcpd import SmartCPD, datasets, threads
+from smartcpd.solvers import Report
 
 SIZES, AIM, SEEDS = (100, 200, 400, 1000), 3e-3, (950_000, 950_001, 950_002)
 
@@ -23,8 +24,8 @@ SIZES, AIM, SEEDS = (100, 200, 400, 1000), 3e-3, (950_000, 950_001, 950_002)
 def seconds_to_aim(X: np.ndarray, truth: list[np.ndarray], seed: int) -> float:
     reached = Reached(truth, AIM)
 
-    def look(report: object) -> bool:
-        reached.look(report.model().factors)  # type: ignore[attr-defined]
+    def look(report: Report) -> bool:
+        reached.watch(report)
         return bool(np.isfinite(reached.aimed))
 
     SmartCPD(10, "poisson", random_state=seed, callback=look).fit(X)

@@ -11,6 +11,7 @@ import numpy as np
 from benchmarks.cases.dense_peers import Reached
 from benchmarks.results import Bars, Method, Result, Row, Spread, Verdict
 from smartcpd import SmartCPD, datasets, metrics, threads
+from smartcpd.solvers import Report
 
 SEEDS = range(940_000, 940_005)
 AIM, EVENTS, LIMIT = 1e-3, 10_000_000, 60.0
@@ -22,8 +23,8 @@ def fitted(
     """When the aim was reached, and the error in the end."""
     reached = Reached(truth, AIM)
 
-    def look(report: object) -> bool:
-        reached.look(report.model().factors)  # type: ignore[attr-defined]
+    def look(report: Report) -> bool:
+        reached.watch(report)
         return solver == "md" and np.isfinite(reached.aimed)
 
     fit = SmartCPD(
