@@ -66,7 +66,8 @@ class Racers:
         for scored in found:
             if scored.result.status.interrupted:
                 # Whichever start is best so far, the race was not run to its end.
-                best = best._replace(result=replace(best.result, status=scored.result.status))
+                status = scored.result.status
+                best = best._replace(result=replace(best.result, status=status, ended=True))
         return best if self.repairs is None else self._repaired(best, self.repairs, streams[0])
 
     def _repaired(self, best: Scored, solver: Solver, rng: np.random.Generator) -> Scored:
