@@ -12,17 +12,16 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from smartcpd import constraints, losses, solvers
+from smartcpd.cli import fit_options as how
 from smartcpd.cli import options
 from smartcpd.cli.codes import INTERRUPTED
 from smartcpd.cli.console import print_json, say, stdout
 from smartcpd.cli.inputs import TableOptions, load, source_facts, stem
-from smartcpd.cli.options import completer, pairs, whole_numbers
+from smartcpd.cli.options import pairs, whole_numbers
 from smartcpd.errors import InvalidParameterError
 
 NEVER = 1e9
 """Seconds that no run lasts."""
-METHOD, OUTPUT = "Method", "Output"
 EXAMPLES = """\
 Examples:
 
@@ -56,107 +55,18 @@ def fit(
     rest: options.Rest = "gather",
     where: options.Where = None,
     header: options.Header = None,
-    rank: Annotated[
-        int, typer.Option("--rank", "-r", min=1, metavar="N", help="Number of components.")
-    ] = 10,
-    loss: Annotated[
-        str,
-        typer.Option(
-            "--loss",
-            metavar="NAME",
-            help=f"How the data was made: auto (from the values), {', '.join(losses.names())}"
-            ". Parameters in brackets: 'huber(1.5)'.",
-            autocompletion=completer(["auto", *losses.names()]),
-            rich_help_panel=METHOD,
-        ),
-    ] = "auto",
-    constraint: Annotated[
-        str,
-        typer.Option(
-            "--constraint",
-            metavar="NAME",
-            help=f"On the factors: auto, {', '.join(constraints.names())}.",
-            autocompletion=completer(["auto", *constraints.names()]),
-            rich_help_panel=METHOD,
-        ),
-    ] = "auto",
-    solver: Annotated[
-        str,
-        typer.Option(
-            "--solver",
-            metavar="NAME",
-            help=f"One of {', '.join(solvers.names())}.",
-            autocompletion=completer(solvers.names()),
-            rich_help_panel=METHOD,
-        ),
-    ] = "auto",
-    seed: Annotated[
-        int,
-        typer.Option(
-            "--seed",
-            min=0,
-            metavar="N",
-            help="The same seed gives the same bits.",
-            rich_help_panel=METHOD,
-        ),
-    ] = 0,
-    n_init: Annotated[
-        int,
-        typer.Option(
-            "--n-init",
-            min=1,
-            metavar="N",
-            help="Starts that are compared.",
-            rich_help_panel=METHOD,
-        ),
-    ] = 1,
-    max_time: Annotated[
-        float | None,
-        typer.Option(
-            "--max-time",
-            metavar="SECONDS",
-            help="When to stop, finished or not.",
-            rich_help_panel=METHOD,
-        ),
-    ] = None,
-    threads: Annotated[
-        int | None,
-        typer.Option(
-            "--threads",
-            min=1,
-            metavar="N",
-            help="Threads; all by default.",
-            rich_help_panel=METHOD,
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            help="Folder for the results; by default FILE-smartcpd.",
-            metavar="DIR",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = None,
-    force: Annotated[
-        bool,
-        typer.Option("--force", help="Replace the run in the folder.", rich_help_panel=OUTPUT),
-    ] = False,
-    resume: Annotated[
-        bool,
-        typer.Option("--resume", help="Go on with a run that was stopped.", rich_help_panel=OUTPUT),
-    ] = False,
-    checkpoint_every: Annotated[
-        float,
-        typer.Option(
-            "--checkpoint-every",
-            min=0.0,
-            metavar="SECONDS",
-            rich_help_panel=OUTPUT,
-            help="How often a run can be resumed from; 0 for never.",
-        ),
-    ] = 30.0,
+    rank: how.Rank = 10,
+    loss: how.LossName = "auto",
+    constraint: how.ConstraintName = "auto",
+    solver: how.SolverName = "auto",
+    seed: how.Seed = 0,
+    n_init: how.NumberOfStarts = 1,
+    max_time: how.MaxTime = None,
+    threads: how.Threads = None,
+    out: how.Out = None,
+    force: how.Force = False,
+    resume: how.Resume = False,
+    checkpoint_every: how.CheckpointEvery = 30.0,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -204,7 +114,7 @@ class Job:
 
     def run(self, force: bool, resume: bool, checkpoint_every: float, quiet: bool) -> Any:
         """Read, fit, save."""
-        from smartcpd import fitting, losses
+        from smartcpd import fitting, losses, solvers
         from smartcpd.loss_choice import as_chosen, choose_loss
 
         self.folder.check(force, resume)
