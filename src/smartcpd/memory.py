@@ -1,0 +1,56 @@
+"""Amounts of memory: how users write them, how messages do, and how much there is."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any
+
+from smartcpd.errors import InvalidParameterError
+
+UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+BINARY_UNITS = {"ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
+DEFAULT_SHARE = 0.5
+"""Of the machine's memory, what a fit may use unless the user says otherwise."""
+
+
+def amount(name: str, value: Any) -> int:
+    """Bytes, from a whole number or text such as ``"1GB"``, ``"512 MB"`` or ``"2GiB"``."""
+    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+        return value
+    if isinstance(value, str):
+        found = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([kmgt]?i?)b?\s*", value.lower())
+        unit = (UNITS | BINARY_UNITS).get(found[2]) if found else None
+        if found and unit and float(found[1]) > 0:
+            return int(float(found[1]) * unit)
+    raise InvalidParameterError(
+        f'{name} must be an amount of memory such as "4GB", or a number of bytes; got {value!r}.'
+    )
+
+
+def budget(max_memory: str | int | None) -> int:
+    """What a fit may use, in bytes: as the user says, or half of what the machine has."""
+    if max_memory is not None:
+        return amount("max_memory", max_memory)
+    return int(DEFAULT_SHARE * of_machine())
+
+
+def of_machine() -> int:
+    """Bytes of memory that this process may have: the machine's, or its container's share."""
+    physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        try:
+            with open(path) as limit:
+                return min(physical, int(limit.read()))
+        except (OSError, ValueError):  # no such limit
+            continue
+    return physical
+
+
+def readable(n_bytes: float) -> str:
+    """An amount as people write it: ``"1.5 GB"``."""
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if n_bytes < 1000:
+            return f"{n_bytes:.3g} {unit}"
+        n_bytes /= 1000
+    return f"{n_bytes:.3g} TB"
