@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from smartcpd import solvers, threads, warm_starts
+from smartcpd.blocks import Blocks
 from smartcpd.checkpoints import Identity, entropy_in, opened
 from smartcpd.errors import IncompatibleError, InvalidParameterError
 from smartcpd.history import History, Status
@@ -79,6 +80,7 @@ def fit(
     n_init: int = 1,
     n_jobs: int = 1,
     n_threads: int | None = None,
+    max_memory: str | int | None = None,
     random_state: Any = None,
     dtype: str = "float64",
     callback: Callable[[Report], Any] | None = None,
@@ -102,7 +104,9 @@ def fit(
         raise IncompatibleError("resume=True needs the folder of a checkpoint: checkpoint=path.")
     chosen_solver = solvers.get(solver)
     X, modes = taken_off(X)
-    problem = Problem.build(X, rank, loss, mirror, constraint, step, sampler, absent, mask, weights)
+    problem = Problem.build(
+        X, rank, loss, mirror, constraint, step, sampler, absent, mask, weights, max_memory
+    )
     chosen_solver.check(problem)
     settings = make_settings(
         problem,
@@ -132,7 +136,10 @@ def fit(
     repairs = None
     if chosen_solver.name == "auto":
         chosen_solver, _ = solvers.choice(problem, settings)
-        repairs, _ = solvers.choice(problem, replace(settings, given_start=True))
+        chosen_solver.check(problem)
+        if not chosen_solver.in_parts:
+            repairs, _ = solvers.choice(problem, replace(settings, given_start=True))
+    check_in_parts(chosen_solver, problem)
     warm = init if isinstance(init, str) and init in warm_starts.EPOCHS else None
     if warm is not None:
         warm_starts.check(warm, problem)
@@ -189,14 +196,29 @@ def explain(X: Any, rank: int, loss: Any = "gaussian", **parameters: Any) -> str
     solver core: X is dense and has at most 8388608 cells
     """
     inspect.signature(fit).bind(X, rank, loss, **parameters)  # a name that fit has not is an error
-    names = ("mirror", "constraint", "step", "sampler", "absent", "mask", "weights")
+    names = ("mirror", "constraint", "step", "sampler", "absent", "mask", "weights", "max_memory")
     problem = Problem.build(X, rank, loss, **{n: v for n, v in parameters.items() if n in names})
     solver = solvers.get(parameters.get("solver", "auto"))
     reason = "your choice"
     solver.check(problem)
     if solver.name == "auto":
         solver, reason = solvers.choice(problem, _settings(problem, parameters))
-    return f"{problem}\nsolver {solver.name}: {reason}"
+    check_in_parts(solver, problem)
+    lines = [str(problem), f"solver {solver.name}: {reason}"]
+    if isinstance(problem.storage, Blocks):
+        lines.append(str(problem.storage.plan(problem.rank)))
+    return "\n".join(lines)
+
+
+def check_in_parts(solver: solvers.Solver, problem: Problem) -> None:
+    """Refuse a solver that needs all of the data in memory, if it is not there."""
+    if isinstance(problem.storage, Blocks) and not solver.in_parts:
+        able = [name for name, s in solvers.SOLVERS.items() if s.in_parts]
+        raise IncompatibleError(
+            f"Solver '{solver.name}' needs X in memory, and {problem.storage.source.title} of "
+            f"shape {problem.shape} is larger than max_memory allows. Allow more, or use one of "
+            f"the solvers 'auto', {', '.join(map(repr, able))}."
+        )
 
 
 def _settings(problem: Problem, parameters: dict[str, Any]) -> Settings:

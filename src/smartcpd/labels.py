@@ -147,7 +147,10 @@ def _from_xarray(X: Any) -> tuple[Any, tuple[Mode, ...]]:
     for dim, size in zip(X.dims, X.shape, strict=True):
         labels = X.coords[dim].values if dim in X.coords else np.arange(size)
         modes.append(Mode(str(dim), labels))
-    return X.data, tuple(modes)
+    # Whether values have been read is something that xarray does not say in public. Those that
+    # have not stay where they are, for a reader of blocks.
+    unread = X.chunks is None and not getattr(X.variable, "_in_memory", True)
+    return X.variable if unread else X.data, tuple(modes)
 
 
 def _label_array(name: str, labels: Any) -> np.ndarray:

@@ -63,11 +63,12 @@ class Problem:
         absent: str = "zero",
         mask: Any = None,
         weights: Any = None,
+        max_memory: str | int | None = None,
     ) -> Problem:
         """Resolve names and defaults; check the data and every combination before any work."""
         check_integer("rank", rank, at_least=1)
         known = None if loss == "auto" else losses.get(loss)
-        storage = as_storage(X, absent, mask, weights)
+        storage = as_storage(X, absent, mask, weights, max_memory)
         resolved_loss = known or choose_loss(storage).loss
         order = len(storage.shape)
         needs_nonnegative = resolved_loss.domain is Domain.NONNEGATIVE

@@ -159,7 +159,9 @@ class Racers:
         return self.stop.is_set()
 
     def _scored(self, result: Result) -> Scored:
-        loss = self._exact.estimate(stack(result.factors)).loss
+        loss = result.loss
+        if loss is None:
+            loss = self._exact.estimate(stack(result.factors)).loss
         return Scored(result, loss, loss + self.problem.penalty(result.factors))
 
     @property

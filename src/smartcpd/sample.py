@@ -7,11 +7,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from smartcpd.blocks import Blocks
 from smartcpd.cells import values_at
+from smartcpd.kernels.compiling import Block
+from smartcpd.objectives import Estimate
 from smartcpd.problem import Problem
 from smartcpd.sampling.base import random_fibers
 from smartcpd.stack import offsets, unstack
-from smartcpd.storage import SparseTensor
+from smartcpd.storage import Dense, SparseTensor
 
 N_CELLS = 1 << 14
 
@@ -38,8 +41,16 @@ class CellSample:
         rng = np.random.default_rng(0)
         if isinstance(storage, SparseTensor):
             self._cells = _sparse_cells(storage, rng)
+        elif isinstance(storage, Blocks):
+            self._cells = _glimpsed_cells(storage)
         else:
             self._cells = _dense_cells(problem, rng)
+
+    def estimate(self, A: np.ndarray) -> Estimate:
+        """The mean loss, for cells that are like all the others."""
+        values = self._entrywise(self._problem.loss.values_block("float64"), self._cells.model(A))
+        mean = self._mean(values)
+        return Estimate(mean, float(np.linalg.norm(self._cells.weights * (values - mean))))
 
     def curvature(self, A: np.ndarray) -> float:
         """Mean of m² |l''(x, m)|: how much the loss minds a relative change of the model."""
@@ -72,15 +83,18 @@ class CellSample:
         return (self._derivative(m + h) - self._derivative(m)) / h
 
     def _derivative(self, m: np.ndarray) -> np.ndarray:
-        loss = self._problem.loss
+        return self._entrywise(self._problem.loss.derivative_block("float64"), m)
+
+    def _entrywise(self, block: Block, m: np.ndarray) -> np.ndarray:
         out = np.empty_like(m)
-        loss.derivative_block("float64")(self._cells.x, m, loss.params, out)
+        block(self._cells.x, m, self._problem.loss.params, out)
         return out
 
 
 def _dense_cells(problem: Problem, rng: np.random.Generator) -> Cells:
     """The cells of some fibers of the longest mode."""
     shape, storage = problem.shape, problem.storage
+    assert isinstance(storage, Dense)
     mode = int(np.argmax(shape))
     n_fibers = max(1, N_CELLS // shape[mode])
     fibers = random_fibers(shape, 1, n_fibers, rng)[0]
@@ -101,6 +115,16 @@ def _dense_cells(problem: Problem, rng: np.random.Generator) -> Cells:
 
     own = w.reshape(-1)
     return Cells(x.reshape(-1), own / max(own.sum(), 1e-300), own, model)
+
+
+def _glimpsed_cells(storage: Blocks) -> Cells:
+    """What was seen of a tensor that is read in blocks."""
+    seen = storage.glimpse
+
+    def model(A: np.ndarray) -> np.ndarray:
+        return values_at(unstack(A, storage.shape), np.ones(A.shape[1]), seen.indices)
+
+    return Cells(seen.x, seen.weights / seen.weights.sum(), seen.weights, model)
 
 
 def _sparse_cells(storage: SparseTensor, rng: np.random.Generator) -> Cells:

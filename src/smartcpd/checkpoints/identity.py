@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from smartcpd.atomic import replace_file
+from smartcpd.blocks import Blocks
 from smartcpd.errors import CheckpointError
 from smartcpd.model import CPModel
 from smartcpd.problem import Problem
@@ -85,13 +86,16 @@ def data_digest(storage: Storage) -> str:
     if isinstance(storage, SparseTensor):
         arrays = [*storage.missing, *storage.indices, storage.values]
         kind = f"{storage.nnz} nonzeros, absent {storage.absent}"
+    elif isinstance(storage, Blocks):
+        arrays = [*storage.glimpse.indices, storage.glimpse.x]
+        kind = "in blocks"
     else:
         assert isinstance(storage, Dense)
         arrays = [storage.array]
         kind = "dense"
     shape = "x".join(map(str, storage.shape))
     dtype = arrays[-1].dtype.name
-    if storage.weights is not None:
+    if isinstance(storage, Dense | SparseTensor) and storage.weights is not None:
         arrays.append(storage.weights)
         kind += f", {storage.n_missing} missing" if storage.n_missing else ", weighted"
     return f"{shape} {dtype}, {kind}, {_digest(map(_stretches, arrays))}"

@@ -56,11 +56,15 @@ class Objective(Protocol):
 
 def objective_of(storage: Storage, loss: Loss, n_threads: int = 1) -> Objective:
     """The objective for a kind of storage."""
+    from smartcpd.blocks import Blocks
+    from smartcpd.objectives.blocks import BlocksObjective
     from smartcpd.objectives.dense import DenseObjective
     from smartcpd.objectives.sparse import SparseObjective
 
     if isinstance(storage, SparseTensor):
         return SparseObjective(storage, loss, n_threads)
+    if isinstance(storage, Blocks):
+        return BlocksObjective(storage, loss, n_threads)
     assert isinstance(storage, Dense)
     return DenseObjective(storage, loss, n_threads)
 

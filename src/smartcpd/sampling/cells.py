@@ -12,7 +12,7 @@ import numpy as np
 from smartcpd.errors import IncompatibleError
 from smartcpd.kernels.cells import compiled_place
 from smartcpd.stack import offsets
-from smartcpd.storage import SparseTensor, Storage
+from smartcpd.storage import InMemory, SparseTensor, Storage
 
 MIN_SAMPLES = 1000
 SHARES = 1000
@@ -59,11 +59,11 @@ class CellSampler(Protocol):
 class UniformCells:
     """Every cell with the same probability, with replacement."""
 
-    storage: Storage
+    storage: InMemory
     n_samples: int
 
     @classmethod
-    def of(cls, storage: Storage, n_samples: int | None = None) -> UniformCells:
+    def of(cls, storage: InMemory, n_samples: int | None = None) -> UniformCells:
         if isinstance(storage, SparseTensor) and storage.absent == "unobserved":
             raise IncompatibleError(
                 f"Uniform cells would be unobserved ones, too, of {storage!r}. Draw nonzeros only: "

@@ -4,6 +4,7 @@ from smartcpd.errors import InvalidParameterError
 from smartcpd.solvers.als import als
 from smartcpd.solvers.auto import auto, choice
 from smartcpd.solvers.base import Observer, Report, Result, Settings, Solver
+from smartcpd.solvers.blocks import blocks
 from smartcpd.solvers.core import core
 from smartcpd.solvers.gcp_adam import gcp_adam
 from smartcpd.solvers.ggn import ggn
@@ -22,6 +23,7 @@ _ALL = (
     auto,
     core,
     large,
+    blocks,
     relaxed,
     observed,
     nonzeros,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from smartcpd.blocks import Blocks
 from smartcpd.problem import Problem
 from smartcpd.solvers.base import Result, Settings, Solver, Task
+from smartcpd.solvers.blocks import blocks
 from smartcpd.solvers.bounds import are_bounds
 from smartcpd.solvers.core import core
 from smartcpd.solvers.expected_counts import serves
@@ -21,6 +23,8 @@ from smartcpd.storage import SparseTensor
 def choice(problem: Problem, settings: Settings) -> tuple[Solver, str]:
     """The solver for a problem, and why it is the one."""
     storage = problem.storage
+    if isinstance(storage, Blocks):
+        return blocks, "X is larger than the memory it may take"
     if settings.stochastic:
         return smd, "you chose how stochastic steps are made"
     if isinstance(storage, SparseTensor) and storage.absent == "unobserved":

@@ -58,6 +58,8 @@ class Result:
     status: Status
     ended: bool = False
     """Whether the user ended it, by a limit, a callback or an interrupt: nothing should follow."""
+    loss: float | None = None
+    """As far as it is known without another pass over data that is not in memory."""
 
 
 Observer = Callable[[Report], Any]
@@ -92,3 +94,5 @@ class Solver:
     """Raises IncompatibleError for a problem that this solver cannot serve."""
     compares_starts: bool = False
     """Whether a run makes starts of its own and compares them."""
+    in_parts: bool = False
+    """Whether it serves data that is not in memory as a whole."""

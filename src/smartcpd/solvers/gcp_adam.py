@@ -27,6 +27,7 @@ from smartcpd.solvers.bounds import bounds, check_bounds
 from smartcpd.solvers.merging import merged
 from smartcpd.solvers.tracker import Tracker
 from smartcpd.stack import stack
+from smartcpd.storage import Dense, SparseTensor
 
 LEG_CELLS = 1 << 17
 """Compiled code returns after about this many cells, so that Ctrl-C and time limits work."""
@@ -77,6 +78,7 @@ class GCPAdam:
 
     def sampler(self, problem: Problem) -> CellSampler:
         default = StratifiedCells if problem.sampler.splits else UniformCells
+        assert isinstance(problem.storage, Dense | SparseTensor)
         return (self.sampling or default).of(problem.storage, self.n_samples)
 
 

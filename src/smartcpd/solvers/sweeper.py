@@ -17,7 +17,7 @@ from smartcpd.sampling import Draws
 from smartcpd.solvers.base import Settings
 from smartcpd.stack import offsets
 from smartcpd.steps import Probe
-from smartcpd.storage import SparseTensor
+from smartcpd.storage import Dense, SparseTensor
 
 N_PROBES = 4
 
@@ -159,6 +159,7 @@ class Sweeper:
             derivative = loss.derivative_block(dtype, part)
             self._surplus = (derivative, loss.convex_block(dtype, part) if convex else derivative)
         else:
+            assert isinstance(storage, Dense | SparseTensor)
             self._gather, self._handle = storage.gather_block(dtype), storage.handle()
             weigh = storage.weigh_block(dtype) if storage.weighted else self._gather
             self._weighing = weigh, storage.weights_handle()

@@ -1,4 +1,4 @@
-"""What a storage is: data the compiled loops can read fibers from."""
+"""What a storage is: data, wherever it lies, and data that the compiled loops can read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from smartcpd.losses import Loss
 
 
 class Storage(Protocol):
-    """A tensor, seen through the fibers of its modes."""
+    """A tensor, and what fits need to know of it."""
 
     @property
     def shape(self) -> tuple[int, ...]: ...
@@ -51,6 +51,30 @@ class Storage(Protocol):
         """For each mode, the rows of which no cell was observed."""
         ...
 
+    def mean(self) -> float:
+        """The mean over all observed cells."""
+        ...
+
+    def typical(self) -> float:
+        """About how large a model of nonnegative data is where it matters."""
+        ...
+
+    def mean_square(self) -> float:
+        """The mean of the squares of all observed cells."""
+        ...
+
+    def lowest(self) -> float:
+        """The smallest value of any observed cell."""
+        ...
+
+    def check(self, loss: Loss) -> None:
+        """Raise InvalidDataError naming the first cell that ``loss`` cannot describe."""
+        ...
+
+
+class InMemory(Storage, Protocol):
+    """A storage that compiled loops can read."""
+
     def handle(self) -> np.ndarray:
         """Addresses and strides, as integers, that ``gather_block`` reads the data by.
 
@@ -81,39 +105,26 @@ class Storage(Protocol):
         """
         ...
 
-    def mean(self) -> float:
-        """The mean over all observed cells."""
-        ...
 
-    def typical(self) -> float:
-        """About how large a model of nonnegative data is where it matters."""
-        ...
-
-    def mean_square(self) -> float:
-        """The mean of the squares of all observed cells."""
-        ...
-
-    def lowest(self) -> float:
-        """The smallest value of any observed cell."""
-        ...
-
-    def check(self, loss: Loss) -> None:
-        """Raise InvalidDataError naming the first cell that ``loss`` cannot describe."""
-        ...
-
-
-def as_storage(X: Any, absent: str = "zero", mask: Any = None, weights: Any = None) -> Storage:
+def as_storage(
+    X: Any,
+    absent: str = "zero",
+    mask: Any = None,
+    weights: Any = None,
+    max_memory: str | int | None = None,
+) -> Storage:
     """The storage for what the user passed.
 
     ``absent`` says what sparse data leaves out; ``mask`` and ``weights`` which cells of dense data
-    were observed, and how much they count.
+    were observed, and how much they count; ``max_memory`` from which size on data is read in parts.
     """
+    from smartcpd import blocks  # made of storages
     from smartcpd.labels import taken_off  # labels describe storages
     from smartcpd.storage.dense import Dense
     from smartcpd.storage.sparse import SparseTensor
 
     X, _ = taken_off(X)
-    if isinstance(X, Dense):
+    if isinstance(X, Dense | blocks.Blocks):
         return X
     if isinstance(X, SparseTensor) or _is_sparse(X):
         if mask is not None or weights is not None:
@@ -128,7 +139,8 @@ def as_storage(X: Any, absent: str = "zero", mask: Any = None, weights: Any = No
             f"absent={absent!r} is about cells that sparse data does not store; X is dense "
             f"({type(X).__name__}). Pass a SparseTensor of the observed cells."
         )
-    return Dense.of(X, taken_off(mask)[0], taken_off(weights)[0])
+    mask, weights = taken_off(mask)[0], taken_off(weights)[0]
+    return blocks.opened(X, mask, weights, max_memory) or Dense.of(X, mask, weights)
 
 
 def _is_sparse(X: Any) -> bool:

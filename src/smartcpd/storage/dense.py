@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -130,6 +130,17 @@ class Dense:
     def unobserved_rows(self) -> list[np.ndarray]:
         return [np.flatnonzero(mean == 0) for mean in self.row_weights]
 
+    def drawn(self, sizes: Sequence[int], rng: np.random.Generator) -> list[np.ndarray]:
+        """Random rows of every mode, so many of each."""
+        pairs = zip(self.shape, sizes, strict=True)
+        return [np.sort(rng.permutation(size)[:n]) for size, n in pairs]
+
+    def gathered(self, rows: Sequence[np.ndarray], loss: Loss | None = None) -> Dense:
+        """A copy of the cells of some rows of every mode; the tensor is read at no others."""
+        where = np.ix_(*rows)
+        weights = None if self.weights is None else self.weights[where]
+        return Dense(np.ascontiguousarray(self.array[where]), weights)
+
     def handle(self) -> np.ndarray:
         address = self.array.__array_interface__["data"][0]
         return np.array([address, *self.array.strides], dtype=np.int64)
@@ -211,7 +222,8 @@ class Dense:
         known = (slab[w != 0] for _, slab, w in self._slabs())
         return min(float(x.min()) for x in known if x.size)
 
-    def check(self, loss: Loss) -> None:
+    def check(self, loss: Loss, origin: Sequence[int] | None = None) -> None:
+        """Messages count cells from ``origin`` on, where the array is a part of a larger one."""
         lowest, allowed = loss.data.value
         if self.array.dtype.kind in "bu" and loss.data is not Data.BINARY:
             return
@@ -223,7 +235,9 @@ class Dense:
                 bad |= (slab != 0) & (slab != 1)
             if w is not None:
                 bad &= w != 0
-            self._refuse(slab, start, bad, f"loss '{loss}' needs {allowed}")
+            first = [0] * slab.ndim if origin is None else list(origin)
+            first[0] += start
+            self._refuse(slab, first, bad, f"loss '{loss}' needs {allowed}")
 
     def observed_slabs(self) -> Iterator[tuple[int, np.ndarray, np.ndarray | None]]:
         """Slices from some index of the first mode on, and which of their cells were observed."""
@@ -253,11 +267,11 @@ class Dense:
             yield start, self.array[where], None if self.weights is None else self.weights[where]
 
     @staticmethod
-    def _refuse(slab: np.ndarray, start: int, bad: np.ndarray, need: str) -> None:
+    def _refuse(slab: np.ndarray, first: Sequence[int], bad: np.ndarray, need: str) -> None:
         if not bad.any():
             return
         index = np.unravel_index(int(np.argmax(bad)), slab.shape)
-        cell = (start + int(index[0]), *(int(i) for i in index[1:]))
+        cell = tuple(start + int(i) for start, i in zip(first, index, strict=True))
         value = slab[index]
         if np.isfinite(value):
             raise InvalidDataError(f"X[{', '.join(map(str, cell))}] is {value!s}: {need}.")

@@ -1,0 +1,112 @@
+"""Arrays that stay where they are: what kinds there are, and where they are cheap to cut."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from smartcpd.errors import InvalidDataError
+
+Edges = tuple[np.ndarray, ...]
+"""For each mode, where blocks begin, and where the last one ends."""
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """An array that is read by slices: one of Zarr, HDF5, Dask or xarray, or a NumPy memory map."""
+
+    array: Any
+    title: str
+    """What messages call it."""
+    chunks: Edges | None
+    """None for an array in C order that can be cut anywhere."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(int(size) for size in self.array.shape)
+
+    @property
+    def dtype(self) -> np.dtype:
+        return np.dtype(self.array.dtype)
+
+    @property
+    def n_cells(self) -> int:
+        return math.prod(self.shape)
+
+    def read(self, where: tuple[slice, ...]) -> np.ndarray:
+        return np.asarray(self.array[where])
+
+    def whole(self) -> np.ndarray:
+        return self.read(tuple(slice(None) for _ in self.shape))
+
+
+def source_of(X: Any) -> Source | None:
+    """The source that X is; None if X is an array in memory, or nothing that is known here."""
+    module = type(X).__module__.split(".")[0]
+    if module == "zarr" and hasattr(X, "chunks"):
+        return _checked(X, "a Zarr array", X.chunks)
+    if module == "h5py" and hasattr(X, "chunks"):
+        return _checked(X, "an HDF5 data set", X.chunks)
+    if module == "dask" and hasattr(X, "chunks"):
+        return _checked(X, "a Dask array", X.chunks)
+    if module == "xarray" and hasattr(X, "encoding"):
+        found = X.encoding.get("preferred_chunks") or {}
+        sizes = [found.get(dim, size) for dim, size in zip(X.dims, X.shape, strict=True)]
+        return _checked(X, "an xarray on disk", sizes if found else None)
+    if isinstance(X, np.memmap):
+        return _checked(X, "a memory map", None)
+    return None
+
+
+def _checked(X: Any, title: str, chunks: Sequence[Any] | None) -> Source:
+    if np.dtype(X.dtype).kind not in "buif":
+        raise InvalidDataError(f"X must hold real numbers; got {title} of dtype {X.dtype}.")
+    shape = tuple(int(size) for size in X.shape)
+    if len(shape) < 2 or 0 in shape or any(size != size for size in X.shape):
+        raise InvalidDataError(
+            f"X must have at least two modes, none of them empty; got {title} of shape {X.shape}."
+        )
+    return Source(X, title, _edges(shape, chunks) if chunks else None)
+
+
+def _edges(shape: tuple[int, ...], chunks: Sequence[Any]) -> Edges:
+    """From the size of chunks, one number a mode or all sizes one by one."""
+    edges = []
+    for size, chunk in zip(shape, chunks, strict=True):
+        if isinstance(chunk, tuple | list):
+            edges.append(np.concatenate([[0], np.cumsum(chunk)]).astype(np.int64))
+        else:
+            edges.append(np.append(np.arange(0, size, int(chunk)), size).astype(np.int64))
+    return tuple(edges)
+
+
+def joined(edges: Edges, n_cells: float) -> Edges:
+    """Neighbouring chunks together where they are small, in the modes with most of them first."""
+    found = list(edges)
+    while largest_block(found) < n_cells and any(len(e) > 2 for e in found):
+        mode = max(range(len(found)), key=lambda k: len(found[k]))
+        inner = found[mode]
+        found[mode] = np.append(inner[:-1:2], inner[-1])
+    return tuple(found)
+
+
+def slabs(shape: tuple[int, ...], n_cells: float) -> Edges:
+    """Blocks of an array in C order, each a stretch of the file: cut in the leading modes only."""
+    edges, a_row = [], math.prod(shape)
+    for size in shape:
+        a_row //= size
+        rows = min(size, max(1, int(n_cells / a_row)))
+        edges.append(np.append(np.arange(0, size, rows), size).astype(np.int64))
+        if rows > 1:
+            break
+    edges += [np.array([0, size], np.int64) for size in shape[len(edges) :]]
+    return tuple(edges)
+
+
+def largest_block(edges: Sequence[np.ndarray]) -> int:
+    """Its number of cells."""
+    return math.prod(int(np.diff(e).max()) for e in edges)

@@ -1,0 +1,235 @@
+"""Dense data larger than memory: a part of it, then tiles of blocks, each read once.
+
+A fit to some rows of every mode is extended to all of them (`part_fit`), which reads few blocks.
+Then tile after tile comes into memory. Each gets a descent of its own, on random fibers of it, from
+where the model is; and the model moves towards what that found, row by row, by the share that the
+tile has in all cells of the row so far. Averages of optima over parts of the data that are drawn
+evenly are as good as the optimum over all of those parts, and the loss of the model on a tile that
+it has not seen is an honest estimate of its loss everywhere.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+import numpy as np
+
+from smartcpd.blocks import Blocks
+from smartcpd.blocks.tiles import Rows
+from smartcpd.checkpoints.journal import Journal
+from smartcpd.errors import IncompatibleError
+from smartcpd.history import Status
+from smartcpd.objectives import Estimate
+from smartcpd.problem import Problem
+from smartcpd.sample import CellSample
+from smartcpd.solvers.base import Result, Solver, Task
+from smartcpd.solvers.bounds import bounds, check_bounds
+from smartcpd.solvers.descent import DEFAULT_TOL, Descents
+from smartcpd.solvers.large import MOST_CELLS, SAMPLED
+from smartcpd.solvers.merging import merged
+from smartcpd.solvers.part_fit import PartFit
+from smartcpd.solvers.quasi_newton import Region
+from smartcpd.solvers.tracker import Tracker
+from smartcpd.stack import offsets, parts, stack
+from smartcpd.start import random_factors
+from smartcpd.storage import Dense
+
+CELLS_A_PARAMETER = 1 << 13
+"""That are read before a fit may end: what noise does to the model's values is then about a
+hundredth of the noise of a cell."""
+COMPILED_ROWS = 8
+UNLIMITED = 1 << 30
+
+
+@dataclass
+class _Run:
+    """Where a fit is in the tiles of an epoch, and what it has seen of every row."""
+
+    A: np.ndarray
+    seen: np.ndarray
+    """The weight of all cells of each row that the model is an average over."""
+    seed: int
+    """Of the order of tiles in this epoch."""
+    position: int = 0
+    cells: float = 0.0
+    losses: list[tuple[float, float]] = field(default_factory=list)
+    """Of the model on tiles that it had not seen, and what those weigh."""
+    kept: ClassVar = ("A", "seen", "seed", "position", "cells", "losses")
+
+
+class BlockFit:
+    """A fit that has two tiles in memory: the one it works on and the one that comes next."""
+
+    def __init__(self, task: Task) -> None:
+        assert isinstance(task.problem.storage, Blocks)
+        self.problem = task.problem
+        self.storage = task.problem.storage
+        self.settings = task.settings
+        self.rng = task.rng
+        self.tracker = Tracker(task.problem, task.settings, task.observe, task.rng)
+        self.region = Region(task.problem.shape, task.problem.loss, *bounds(task.problem))
+        self.glimpse = CellSample(task.problem)
+        self.loss: Estimate | None = None
+        self.part = PartFit(task.problem, task.settings, self.tracker, self.region, task.rng)
+
+    def from_scratch(self) -> Result:
+        A = stack(random_factors(self.problem, self.problem.rank, self.rng))
+        self._begin(A)
+        return self._finished(lambda: self._rounds(self.part.extended()))
+
+    def from_start(self, start: list[np.ndarray]) -> Result:
+        A = stack(start)
+        if A.shape[1] > self.problem.rank:
+            A = merged(A, self.problem)
+        self._begin(A)
+        return self._finished(lambda: self._rounds(A))
+
+    def _begin(self, A: np.ndarray) -> None:
+        """Have everything compiled before the clock starts."""
+        rows = self.storage.drawn([min(n, COMPILED_ROWS) for n in self.problem.shape], self.rng)
+        tile = self.storage.gathered(rows, self.problem.loss)
+        if tile.n_observed:
+            inside = A[self._stacked(rows)]
+            self._descents(tile, inside).compile(inside)
+        self.tracker.begin_with(np.clip(A, self.region.low, self.region.high))
+
+    def _finished(self, loop: Callable[[], Status]) -> Result:
+        result = self.tracker.follow(loop)
+        return result if self.loss is None else replace(result, loss=self.loss.loss)
+
+    def _rounds(self, A: np.ndarray) -> Status:
+        """Tiles until enough has been read, or everything has."""
+        run = _Run(A, np.zeros(len(A)), self._seed())
+        seen = self.tracker.loop(run)
+        while True:
+            for rows, tile in self.storage.tiles(self._tiles(run), self.problem.loss):
+                if tile.n_observed:
+                    self._round(run, rows, tile)
+                run.position += 1
+                if self._enough(run):
+                    return self._ended(run)
+                seen()
+            if self.settings.stopping.tol > 0:
+                return self._ended(run)
+            run.seed, run.position = self._seed(), 0
+
+    def _seed(self) -> int:
+        return int(self.rng.integers(1 << 62))
+
+    def _tiles(self, run: _Run) -> Iterator[Rows]:
+        """Those of this epoch that are left."""
+        epoch = self.storage.tiling.epoch(np.random.default_rng(run.seed))
+        return itertools.islice(epoch, run.position, None)
+
+    def _round(self, run: _Run, rows: Rows, tile: Dense) -> None:
+        """A descent on a tile, and the model moved towards what it found."""
+        where = self._stacked(rows)
+        before = run.A[where]
+        descents = self._descents(tile, before)
+        descents.objective = descents.objective.sampled(MOST_CELLS, self.rng)
+        run.losses.append((descents.objective.estimate(before).loss, float(tile.n_observed)))
+        found = descents.run(before, "tile", SAMPLED)
+        pairs = zip(tile.row_weights, tile.shape, strict=True)
+        now = np.concatenate([w * (tile.n_cells / size) for w, size in pairs])
+        share = now / np.maximum(run.seen[where] + now, 1e-300)
+        moved = _aligned(found.A, before, tile.shape)
+        run.A = run.A.copy()
+        run.A[where] += share[:, None] * (moved - before)
+        run.seen[where] += now
+        run.cells += tile.n_observed
+        self.tracker.entries += descents.tracker.entries
+        self.tracker.epoch += 1
+        self.loss = _late_mean(run.losses)
+        # The latest factors are the best, whatever noise makes of their loss.
+        self.tracker.begin_with(run.A)
+        phase = f"tile {run.position + 1} of {self.storage.tiling.count}"
+        # On cells that stay the same, so that rows of the history compare.
+        self.tracker.note(run.A, self.glimpse.estimate(run.A), phase)
+
+    def _descents(self, tile: Dense, A: np.ndarray) -> Descents:
+        """Descents on a tile, of which only the time is the user's to limit."""
+        problem = replace(self.problem, storage=tile)
+        stopping = replace(self.settings.stopping, kkt_tol=0.0, max_epochs=UNLIMITED)
+        settings = replace(self.settings, stopping=stopping, journal=Journal())
+        tracker = Tracker(problem, settings, lambda _: None, self.rng)
+        tracker.begin_with(A)
+        tracker.elapsed = self.tracker.elapsed
+        return Descents(problem, settings, tracker, self.rng)
+
+    def _stacked(self, rows: Rows) -> np.ndarray:
+        """Rows of each mode as rows of the stacked factors."""
+        starts = offsets(self.problem.shape)[:-1]
+        return np.concatenate([r + start for r, start in zip(rows, starts, strict=True)])
+
+    def _enough(self, run: _Run) -> bool:
+        tol = self.settings.stopping.tol
+        wanted = CELLS_A_PARAMETER * self.problem.freedom * (DEFAULT_TOL / tol if tol else math.inf)
+        return run.cells >= wanted and bool(run.seen.min() > 0)
+
+    def _ended(self, run: _Run) -> Status:
+        """The status, after rows that nothing is known of have been cleared."""
+        empty = run.seen == 0
+        remark = ""
+        if empty.any():
+            run.A[empty] = np.clip(0.0, self.region.low, self.region.high)[empty]
+            self.tracker.begin_with(run.A)
+            remark = f" No cell was observed in {int(empty.sum()):,} rows: the model is 0 there."
+        share = min(1.0, run.cells / max(self.storage.n_observed, 1.0))
+        return Status(
+            True,
+            f"Converged on {100 * share:.3g} % of the cells, read in {len(run.losses)} tiles: "
+            f"{run.cells / self.problem.freedom:.0f} a parameter.{remark}",
+        )
+
+
+def _late_mean(losses: list[tuple[float, float]]) -> Estimate:
+    """The mean over the tiles of the second half, when the model was good already, and its standard
+    error."""
+    late = np.array(losses[len(losses) // 2 :])
+    mean = float(np.average(late[:, 0], weights=late[:, 1]))
+    error = float(late[:, 0].std(ddof=1) / math.sqrt(len(late))) if len(late) > 1 else 0.0
+    return Estimate(mean, error)
+
+
+def _aligned(found: np.ndarray, before: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """The same model, each component's scale shared among modes in the ratios of before.
+
+    A tile leaves it open how its rows share the scale of a component; rows of different tiles
+    would come to differ in that.
+    """
+    growth = np.array(
+        [
+            np.abs(F * B).sum(axis=0) / np.maximum((B * B).sum(axis=0), 1e-300)
+            for F, B in zip(parts(found, shape), parts(before, shape), strict=True)
+        ]
+    )
+    usable = (growth > 0).all(axis=0)
+    growth[:, ~usable] = 1.0
+    common = np.exp(np.log(growth).mean(axis=0))
+    out = found.copy()
+    for F, g in zip(parts(out, shape), growth, strict=True):
+        F *= common / g
+    return out
+
+
+def check(problem: Problem) -> None:
+    if not isinstance(problem.storage, Blocks):
+        raise IncompatibleError(
+            f"Solver 'blocks' reads arrays that are larger than max_memory; got {problem}. "
+            "Use solver='auto'."
+        )
+    check_bounds(problem, "blocks")
+    problem.storage.plan(problem.rank)
+
+
+def _run(task: Task) -> Result:
+    """Fit from scratch, or improve a start of the user's."""
+    fit = BlockFit(task)
+    return fit.from_start(task.start) if task.settings.given_start else fit.from_scratch()
+
+
+blocks = Solver("blocks", _run, check, compares_starts=True, in_parts=True)
