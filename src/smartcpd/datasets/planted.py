@@ -56,7 +56,7 @@ def count(
         Data in the smallest unsigned integers that hold it.
     """
     shape, rank, rng = checked(shape, rank, random_state)
-    factors = _spiky_factors(shape, rank, a_max, outliers, rng)
+    factors = spiky_factors(shape, rank, a_max, outliers, rng)
     return Planted(_drawn_integers(get("poisson"), factors, rng), factors)
 
 
@@ -79,7 +79,7 @@ def binary(
         Data in uint8.
     """
     shape, rank, rng = checked(shape, rank, random_state)
-    factors = _spiky_factors(shape, rank, a_max, outliers, rng)
+    factors = spiky_factors(shape, rank, a_max, outliers, rng)
     return Planted(_drawn_integers(get("bernoulli-odds"), factors, rng), factors)
 
 
@@ -173,7 +173,7 @@ def gaussian(
     return Planted(noisy, factors)
 
 
-def _spiky_factors(
+def spiky_factors(
     shape: Sequence[int], rank: int, a_max: float, outliers: float, rng: np.random.Generator
 ) -> list[np.ndarray]:
     """Uniform columns with a few entries of a scale ten times larger."""
