@@ -126,9 +126,11 @@ class TestLarge:
     def small_parts(self, monkeypatch):
         import sys
 
-        module = sys.modules["smartcpd.solvers.large"]
-        monkeypatch.setattr(module, "PART_CELLS", 1 << 13)
-        monkeypatch.setattr(module, "MOST_CELLS", self.X.size - 1)
+        for module, name, value in (
+            ("part_fit", "PART_CELLS", 1 << 13),
+            ("large", "MOST_CELLS", self.X.size - 1),
+        ):
+            monkeypatch.setattr(sys.modules[f"smartcpd.solvers.{module}"], name, value)
 
     def test_finds_the_factors_from_a_part_and_a_sample(self):
         found = fit(self.X, 2, "poisson", solver="large", random_state=0)
