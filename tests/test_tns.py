@@ -98,8 +98,8 @@ class TestRoundTrip:
             write_tns(folder / "parts.tns", *tensor)
         assert (folder / "parts.tns").read_bytes() == (folder / "whole.tns").read_bytes()
         with small_blocks(n_bytes):
-            in_parts = read_tns(folder / "whole.tns")
-        assert_same(in_parts, read_tns(folder / "whole.tns"))
+            reads_parts = read_tns(folder / "whole.tns")
+        assert_same(reads_parts, read_tns(folder / "whole.tns"))
 
     @pytest.mark.parametrize(
         ("values", "dtype"), [([-(2**63), 2**63 - 1], "int64"), ([0, 2**64 - 1], "uint64")]

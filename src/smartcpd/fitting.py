@@ -107,7 +107,7 @@ def fit(
     problem = Problem.build(
         X, rank, loss, mirror, constraint, step, sampler, absent, mask, weights, max_memory
     )
-    chosen_solver.check(problem)
+    solvers.check(chosen_solver, problem)
     settings = make_settings(
         problem,
         n_fibers=n_fibers,
@@ -136,10 +136,9 @@ def fit(
     repairs = None
     if chosen_solver.name == "auto":
         chosen_solver, _ = solvers.choice(problem, settings)
-        chosen_solver.check(problem)
-        if not chosen_solver.in_parts:
+        solvers.check(chosen_solver, problem)
+        if not isinstance(problem.storage, Blocks):
             repairs, _ = solvers.choice(problem, replace(settings, given_start=True))
-    check_in_parts(chosen_solver, problem)
     warm = init if isinstance(init, str) and init in warm_starts.EPOCHS else None
     if warm is not None:
         warm_starts.check(warm, problem)
@@ -200,25 +199,14 @@ def explain(X: Any, rank: int, loss: Any = "gaussian", **parameters: Any) -> str
     problem = Problem.build(X, rank, loss, **{n: v for n, v in parameters.items() if n in names})
     solver = solvers.get(parameters.get("solver", "auto"))
     reason = "your choice"
-    solver.check(problem)
+    solvers.check(solver, problem)
     if solver.name == "auto":
         solver, reason = solvers.choice(problem, _settings(problem, parameters))
-    check_in_parts(solver, problem)
+        solvers.check(solver, problem)
     lines = [str(problem), f"solver {solver.name}: {reason}"]
     if isinstance(problem.storage, Blocks):
         lines.append(str(problem.storage.plan(problem.rank)))
     return "\n".join(lines)
-
-
-def check_in_parts(solver: solvers.Solver, problem: Problem) -> None:
-    """Refuse a solver that needs all of the data in memory, if it is not there."""
-    if isinstance(problem.storage, Blocks) and not solver.in_parts:
-        able = [name for name, s in solvers.SOLVERS.items() if s.in_parts]
-        raise IncompatibleError(
-            f"Solver '{solver.name}' needs X in memory, and {problem.storage.source.title} of "
-            f"shape {problem.shape} is larger than max_memory allows. Allow more, or use one of "
-            f"the solvers 'auto', {', '.join(map(repr, able))}."
-        )
 
 
 def _settings(problem: Problem, parameters: dict[str, Any]) -> Settings:

@@ -1,6 +1,8 @@
 """Solvers: the loops that fit a problem. One a file."""
 
-from smartcpd.errors import InvalidParameterError
+from smartcpd.blocks import Blocks
+from smartcpd.errors import IncompatibleError, InvalidParameterError
+from smartcpd.problem import Problem
 from smartcpd.solvers.als import als
 from smartcpd.solvers.auto import auto, choice
 from smartcpd.solvers.base import Observer, Report, Result, Settings, Solver
@@ -46,10 +48,24 @@ __all__ = [
     "Result",
     "Settings",
     "Solver",
+    "check",
     "choice",
     "get",
     "names",
 ]
+
+
+def check(solver: Solver, problem: Problem) -> None:
+    """Refuse a problem that a solver cannot serve, or that does not fit in memory."""
+    storage = problem.storage
+    if isinstance(storage, Blocks) and not solver.reads_parts:
+        able = ", ".join(repr(s.name) for s in _ALL if s.reads_parts)
+        raise IncompatibleError(
+            f"Solver '{solver.name}' needs X in memory, and {storage.source.title} of shape "
+            f"{problem.shape} is larger than max_memory allows. Allow more, or use one of the "
+            f"solvers {able}."
+        )
+    solver.check(problem)
 
 
 def names() -> list[str]:

@@ -54,4 +54,4 @@ def _run(task: Task) -> Result:
     return solver.run(task)
 
 
-auto = Solver("auto", _run)
+auto = Solver("auto", _run, reads_parts=True)

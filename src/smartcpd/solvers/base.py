@@ -94,5 +94,5 @@ class Solver:
     """Raises IncompatibleError for a problem that this solver cannot serve."""
     compares_starts: bool = False
     """Whether a run makes starts of its own and compares them."""
-    in_parts: bool = False
+    reads_parts: bool = False
     """Whether it serves data that is not in memory as a whole."""

@@ -232,4 +232,4 @@ def _run(task: Task) -> Result:
     return fit.from_start(task.start) if task.settings.given_start else fit.from_scratch()
 
 
-blocks = Solver("blocks", _run, check, compares_starts=True, in_parts=True)
+blocks = Solver("blocks", _run, check, compares_starts=True, reads_parts=True)
