@@ -20,7 +20,6 @@ import numpy as np
 
 from smartcpd.blocks import Blocks
 from smartcpd.blocks.tiles import Rows
-from smartcpd.checkpoints.journal import Journal
 from smartcpd.errors import IncompatibleError
 from smartcpd.history import Status
 from smartcpd.objectives import Estimate
@@ -28,13 +27,13 @@ from smartcpd.problem import Problem
 from smartcpd.sample import CellSample
 from smartcpd.solvers.base import Result, Solver, Task
 from smartcpd.solvers.bounds import bounds, check_bounds
-from smartcpd.solvers.descent import DEFAULT_TOL, Descents
-from smartcpd.solvers.large import MOST_CELLS, SAMPLED
+from smartcpd.solvers.descent import DEFAULT_TOL
 from smartcpd.solvers.merging import merged
 from smartcpd.solvers.part_fit import PartFit
 from smartcpd.solvers.quasi_newton import Region
-from smartcpd.solvers.tracker import Tracker
-from smartcpd.stack import offsets, parts, stack
+from smartcpd.solvers.tile_descent import descended, descents_on
+from smartcpd.solvers.tracker import EndedError, Tracker
+from smartcpd.stack import offsets, stack
 from smartcpd.start import random_factors
 from smartcpd.storage import Dense
 
@@ -42,7 +41,6 @@ CELLS_A_PARAMETER = 1 << 13
 """That are read before a fit may end: what noise does to the model's values is then about a
 hundredth of the noise of a cell."""
 COMPILED_ROWS = 8
-UNLIMITED = 1 << 30
 
 
 @dataclass
@@ -93,8 +91,9 @@ class BlockFit:
         rows = self.storage.drawn([min(n, COMPILED_ROWS) for n in self.problem.shape], self.rng)
         tile = self.storage.gathered(rows, self.problem.loss)
         if tile.n_observed:
+            problem = replace(self.problem, storage=tile)
             inside = A[self._stacked(rows)]
-            self._descents(tile, inside).compile(inside)
+            descents_on(problem, self.settings, inside, self.rng).compile(inside)
         self.tracker.begin_with(np.clip(A, self.region.low, self.region.high))
 
     def _finished(self, loop: Callable[[], Status]) -> Result:
@@ -129,36 +128,26 @@ class BlockFit:
         """A descent on a tile, and the model moved towards what it found."""
         where = self._stacked(rows)
         before = run.A[where]
-        descents = self._descents(tile, before)
-        descents.objective = descents.objective.sampled(MOST_CELLS, self.rng)
-        run.losses.append((descents.objective.estimate(before).loss, float(tile.n_observed)))
-        found = descents.run(before, "tile", SAMPLED)
-        pairs = zip(tile.row_weights, tile.shape, strict=True)
-        now = np.concatenate([w * (tile.n_cells / size) for w, size in pairs])
-        share = now / np.maximum(run.seen[where] + now, 1e-300)
-        moved = _aligned(found.A, before, tile.shape)
+        problem = replace(self.problem, storage=tile)
+        try:
+            found = descended(problem, self.settings, before, self._seed(), self.tracker.elapsed)
+        except EndedError:
+            self.tracker.ended = True
+            raise
+        share = found.seen / np.maximum(run.seen[where] + found.seen, 1e-300)
         run.A = run.A.copy()
-        run.A[where] += share[:, None] * (moved - before)
-        run.seen[where] += now
-        run.cells += tile.n_observed
-        self.tracker.entries += descents.tracker.entries
-        self.tracker.epoch += 1
+        run.A[where] += share[:, None] * (found.A - before)
+        run.seen[where] += found.seen
+        run.cells += found.weight
+        run.losses.append((found.loss_before, found.weight))
         self.loss = _late_mean(run.losses)
+        self.tracker.entries += found.entries
+        self.tracker.epoch += 1
         # The latest factors are the best, whatever noise makes of their loss.
         self.tracker.begin_with(run.A)
         phase = f"tile {run.position + 1} of {self.storage.tiling.count}"
         # On cells that stay the same, so that rows of the history compare.
         self.tracker.note(run.A, self.glimpse.estimate(run.A), phase)
-
-    def _descents(self, tile: Dense, A: np.ndarray) -> Descents:
-        """Descents on a tile, of which only the time is the user's to limit."""
-        problem = replace(self.problem, storage=tile)
-        stopping = replace(self.settings.stopping, kkt_tol=0.0, max_epochs=UNLIMITED)
-        settings = replace(self.settings, stopping=stopping, journal=Journal())
-        tracker = Tracker(problem, settings, lambda _: None, self.rng)
-        tracker.begin_with(A)
-        tracker.elapsed = self.tracker.elapsed
-        return Descents(problem, settings, tracker, self.rng)
 
     def _stacked(self, rows: Rows) -> np.ndarray:
         """Rows of each mode as rows of the stacked factors."""
@@ -193,27 +182,6 @@ def _late_mean(losses: list[tuple[float, float]]) -> Estimate:
     mean = float(np.average(late[:, 0], weights=late[:, 1]))
     error = float(late[:, 0].std(ddof=1) / math.sqrt(len(late))) if len(late) > 1 else 0.0
     return Estimate(mean, error)
-
-
-def _aligned(found: np.ndarray, before: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """The same model, each component's scale shared among modes in the ratios of before.
-
-    A tile leaves it open how its rows share the scale of a component; rows of different tiles
-    would come to differ in that.
-    """
-    growth = np.array(
-        [
-            np.abs(F * B).sum(axis=0) / np.maximum((B * B).sum(axis=0), 1e-300)
-            for F, B in zip(parts(found, shape), parts(before, shape), strict=True)
-        ]
-    )
-    usable = (growth > 0).all(axis=0)
-    growth[:, ~usable] = 1.0
-    common = np.exp(np.log(growth).mean(axis=0))
-    out = found.copy()
-    for F, g in zip(parts(out, shape), growth, strict=True):
-        F *= common / g
-    return out
 
 
 def check(problem: Problem) -> None:

@@ -1,0 +1,90 @@
+"""What a tile says of its rows: a descent from where the model is, in this process or another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from smartcpd.checkpoints.journal import Journal
+from smartcpd.problem import Problem
+from smartcpd.solvers.base import Settings
+from smartcpd.solvers.descent import Descents
+from smartcpd.solvers.large import MOST_CELLS, SAMPLED
+from smartcpd.solvers.tracker import Tracker
+from smartcpd.stack import parts
+from smartcpd.storage import Dense
+
+UNLIMITED = 1 << 30
+
+
+@dataclass(frozen=True)
+class Found:
+    """The rows of a tile after a descent on it."""
+
+    A: np.ndarray
+    """Stacked, each component's scale shared among modes as it was before."""
+    seen: np.ndarray
+    """The weight of the cells of each row."""
+    weight: float
+    """Of all cells."""
+    loss_before: float
+    """Of the model that the descent began with."""
+    entries: int
+    """That were read, as often as they were."""
+
+
+def descended(
+    problem: Problem, settings: Settings, before: np.ndarray, seed: int, elapsed: float
+) -> Found:
+    """A descent on random fibers of a tile, which is the storage of the problem.
+
+    ``before`` are the stacked factors of its rows, ``elapsed`` the seconds that the fit has taken.
+    """
+    tile = problem.storage
+    assert isinstance(tile, Dense)
+    rng = np.random.default_rng(seed)
+    descents = descents_on(problem, settings, before, rng)
+    descents.tracker.elapsed = elapsed
+    descents.objective = descents.objective.sampled(MOST_CELLS, rng)
+    loss_before = descents.objective.estimate(before).loss
+    found = descents.run(before, "tile", SAMPLED)
+    pairs = zip(tile.row_weights, tile.shape, strict=True)
+    return Found(
+        _aligned(found.A, before, tile.shape),
+        np.concatenate([w * (tile.n_cells / size) for w, size in pairs]),
+        float(tile.n_observed),
+        loss_before,
+        descents.tracker.entries,
+    )
+
+
+def descents_on(
+    problem: Problem, settings: Settings, A: np.ndarray, rng: np.random.Generator
+) -> Descents:
+    """Descents on a tile, of which only the time is the user's to limit."""
+    stopping = replace(settings.stopping, kkt_tol=0.0, max_epochs=UNLIMITED)
+    settings = replace(settings, stopping=stopping, journal=Journal())
+    tracker = Tracker(problem, settings, lambda _: None, rng)
+    tracker.begin_with(A)
+    return Descents(problem, settings, tracker, rng)
+
+
+def _aligned(found: np.ndarray, before: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """The same model, each component's scale shared among modes in the ratios of before.
+
+    A tile leaves it open how its rows share the scale of a component; rows of different tiles
+    would come to differ in that.
+    """
+    growth = np.array(
+        [
+            np.abs(F * B).sum(axis=0) / np.maximum((B * B).sum(axis=0), 1e-300)
+            for F, B in zip(parts(found, shape), parts(before, shape), strict=True)
+        ]
+    )
+    growth[:, ~(growth > 0).all(axis=0)] = 1.0
+    common = np.exp(np.log(growth).mean(axis=0))
+    out = found.copy()
+    for F, g in zip(parts(out, shape), growth, strict=True):
+        F *= common / g
+    return out
