@@ -28,6 +28,7 @@ from smartcpd.sample import CellSample
 from smartcpd.solvers.base import Result, Solver, Task
 from smartcpd.solvers.bounds import bounds, check_bounds
 from smartcpd.solvers.descent import DEFAULT_TOL
+from smartcpd.solvers.large import MOST_CELLS
 from smartcpd.solvers.merging import merged
 from smartcpd.solvers.part_fit import PartFit
 from smartcpd.solvers.quasi_newton import Region
@@ -37,9 +38,9 @@ from smartcpd.stack import offsets, stack
 from smartcpd.start import random_factors
 from smartcpd.storage import Dense
 
-CELLS_A_PARAMETER = 1 << 13
-"""That are read before a fit may end: what noise does to the model's values is then about a
-hundredth of the noise of a cell."""
+CELLS_A_PARAMETER = 1 << 12
+"""That descents see before a fit may end: what noise does to the model's values is then less than a
+fiftieth of the noise of a cell."""
 COMPILED_ROWS = 8
 
 
@@ -130,7 +131,9 @@ class BlockFit:
         before = run.A[where]
         problem = replace(self.problem, storage=tile)
         try:
-            found = descended(problem, self.settings, before, self._seed(), self.tracker.elapsed)
+            found = descended(
+                problem, self.settings, before, self._share, self._seed(), self.tracker.elapsed
+            )
         except EndedError:
             self.tracker.ended = True
             raise
@@ -154,10 +157,20 @@ class BlockFit:
         starts = offsets(self.problem.shape)[:-1]
         return np.concatenate([r + start for r, start in zip(rows, starts, strict=True)])
 
-    def _enough(self, run: _Run) -> bool:
+    @property
+    def _wanted(self) -> float:
+        """Cells that are enough; users ask for more or less care by tol."""
         tol = self.settings.stopping.tol
-        wanted = CELLS_A_PARAMETER * self.problem.freedom * (DEFAULT_TOL / tol if tol else math.inf)
-        return run.cells >= wanted and bool(run.seen.min() > 0)
+        return CELLS_A_PARAMETER * self.problem.freedom * (DEFAULT_TOL / tol if tol else math.inf)
+
+    @property
+    def _share(self) -> float:
+        """Cells of a tile that a descent sees: so many that the tiles which it takes to see every
+        row are enough."""
+        return min(MOST_CELLS, self._wanted / max(self.storage.tiling.groups))
+
+    def _enough(self, run: _Run) -> bool:
+        return run.cells >= 0.99 * self._wanted and bool(run.seen.min() > 0)
 
     def _ended(self, run: _Run) -> Status:
         """The status, after rows that nothing is known of have been cleared."""
@@ -167,10 +180,10 @@ class BlockFit:
             run.A[empty] = np.clip(0.0, self.region.low, self.region.high)[empty]
             self.tracker.begin_with(run.A)
             remark = f" No cell was observed in {int(empty.sum()):,} rows: the model is 0 there."
-        share = min(1.0, run.cells / max(self.storage.n_observed, 1.0))
+        tiles, all_tiles = len(run.losses), self.storage.tiling.count
         return Status(
             True,
-            f"Converged on {100 * share:.3g} % of the cells, read in {len(run.losses)} tiles: "
+            f"Converged on {tiles} of {all_tiles} tiles, of which {run.cells:.3g} cells were used, "
             f"{run.cells / self.problem.freedom:.0f} a parameter.{remark}",
         )
 

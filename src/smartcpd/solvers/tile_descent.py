@@ -10,7 +10,7 @@ from smartcpd.checkpoints.journal import Journal
 from smartcpd.problem import Problem
 from smartcpd.solvers.base import Settings
 from smartcpd.solvers.descent import Descents
-from smartcpd.solvers.large import MOST_CELLS, SAMPLED
+from smartcpd.solvers.large import SAMPLED
 from smartcpd.solvers.tracker import Tracker
 from smartcpd.stack import parts
 from smartcpd.storage import Dense
@@ -25,9 +25,9 @@ class Found:
     A: np.ndarray
     """Stacked, each component's scale shared among modes as it was before."""
     seen: np.ndarray
-    """The weight of the cells of each row."""
+    """The weight of the cells of each row that were used."""
     weight: float
-    """Of all cells."""
+    """Of all cells that were used."""
     loss_before: float
     """Of the model that the descent began with."""
     entries: int
@@ -35,25 +35,32 @@ class Found:
 
 
 def descended(
-    problem: Problem, settings: Settings, before: np.ndarray, seed: int, elapsed: float
+    problem: Problem,
+    settings: Settings,
+    before: np.ndarray,
+    n_cells: float,
+    seed: int,
+    elapsed: float,
 ) -> Found:
     """A descent on random fibers of a tile, which is the storage of the problem.
 
-    ``before`` are the stacked factors of its rows, ``elapsed`` the seconds that the fit has taken.
+    ``before`` are the stacked factors of its rows; the fibers have about ``n_cells``; ``elapsed``
+    are the seconds that the fit has taken.
     """
     tile = problem.storage
     assert isinstance(tile, Dense)
     rng = np.random.default_rng(seed)
     descents = descents_on(problem, settings, before, rng)
     descents.tracker.elapsed = elapsed
-    descents.objective = descents.objective.sampled(MOST_CELLS, rng)
+    descents.objective = descents.objective.sampled(n_cells, rng)
     loss_before = descents.objective.estimate(before).loss
     found = descents.run(before, "tile", SAMPLED)
     pairs = zip(tile.row_weights, tile.shape, strict=True)
+    used = descents.objective.n_cells
     return Found(
         _aligned(found.A, before, tile.shape),
-        np.concatenate([w * (tile.n_cells / size) for w, size in pairs]),
-        float(tile.n_observed),
+        np.concatenate([w * (used / size) for w, size in pairs]),
+        float(descents.objective.divisor),
         loss_before,
         descents.tracker.entries,
     )
