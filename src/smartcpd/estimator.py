@@ -93,6 +93,9 @@ class SmartCPD(BaseEstimator):
         depend on it.
     n_threads : int, optional
         Threads for a fit, all by default. The result does not depend on it.
+    max_memory : str or int, optional
+        What data may take in memory before it is read in parts, such as "4GB"; half of the memory
+        by default.
     random_state : int, Generator, RandomState or None
         Seed; the same one gives the same bits.
     dtype : {"float64", "float32"}
@@ -169,6 +172,7 @@ class SmartCPD(BaseEstimator):
         n_init: int = 1,
         n_jobs: int = 1,
         n_threads: int | None = None,
+        max_memory: str | int | None = None,
         random_state: Any = None,
         dtype: str = "float64",
         callback: Callable[[Report], Any] | None = None,
@@ -197,6 +201,7 @@ class SmartCPD(BaseEstimator):
         self.n_init = n_init
         self.n_jobs = n_jobs
         self.n_threads = n_threads
+        self.max_memory = max_memory
         self.random_state = random_state
         self.dtype = dtype
         self.callback = callback

@@ -16,6 +16,8 @@ from smartcpd.errors import IncompatibleError, InvalidParameterError
 from smartcpd.history import History, Status
 from smartcpd.labels import taken_off
 from smartcpd.model import CPModel
+from smartcpd.partitions.preflight import preflight
+from smartcpd.partitions.tensor import PartitionedTensor
 from smartcpd.problem import Problem, check_integer, check_number
 from smartcpd.progress import Progress
 from smartcpd.race import Racers
@@ -79,6 +81,7 @@ def fit(
     n_init: int = 1,
     n_jobs: int = 1,
     n_threads: int | None = None,
+    max_memory: str | int | None = None,
     random_state: Any = None,
     dtype: str = "float64",
     callback: Callable[[Report], Any] | None = None,
@@ -102,8 +105,10 @@ def fit(
         raise IncompatibleError("resume=True needs the folder of a checkpoint: checkpoint=path.")
     chosen_solver = solvers.get(solver)
     X, modes = taken_off(X)
-    problem = Problem.build(X, rank, loss, mirror, constraint, step, sampler, absent, mask, weights)
-    chosen_solver.check(problem)
+    problem = Problem.build(
+        X, rank, loss, mirror, constraint, step, sampler, absent, mask, weights, max_memory
+    )
+    solvers.check(chosen_solver, problem)
     settings = make_settings(
         problem,
         n_fibers=n_fibers,
@@ -189,14 +194,17 @@ def explain(X: Any, rank: int, loss: Any = "gaussian", **parameters: Any) -> str
     solver core: X is dense and has at most 8388608 cells
     """
     inspect.signature(fit).bind(X, rank, loss, **parameters)  # a name that fit has not is an error
-    names = ("mirror", "constraint", "step", "sampler", "absent", "mask", "weights")
+    names = ("mirror", "constraint", "step", "sampler", "absent", "mask", "weights", "max_memory")
     problem = Problem.build(X, rank, loss, **{n: v for n, v in parameters.items() if n in names})
     solver = solvers.get(parameters.get("solver", "auto"))
     reason = "your choice"
-    solver.check(problem)
+    solvers.check(solver, problem)
     if solver.name == "auto":
         solver, reason = solvers.choice(problem, _settings(problem, parameters))
-    return f"{problem}\nsolver {solver.name}: {reason}"
+    lines = [str(problem), f"solver {solver.name}: {reason}"]
+    if isinstance(problem.storage, PartitionedTensor):
+        lines.append(str(preflight(problem.storage, problem.rank, problem.loss)))
+    return "\n".join(lines)
 
 
 def _settings(problem: Problem, parameters: dict[str, Any]) -> Settings:

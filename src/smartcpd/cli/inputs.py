@@ -107,7 +107,7 @@ def stem(file: str) -> str:
     name = Path(os.path.abspath(path)).name
     return (
         re.sub(
-            r"(\.(gz|zst|csv|tsv|tab|txt|psv|parquet|pq|tns|np[yz]|mat|zarr|nc4?|h5|hdf5))+$",
+            r"(\.(gz|zst|csv|tsv|tab|txt|psv|parquet|pq|tns|np[yz]|mat|zarr|nc4?|h5|hdf5|parts))+$",
             "",
             name,
             flags=re.IGNORECASE,

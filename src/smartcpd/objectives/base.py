@@ -57,10 +57,14 @@ class Objective(Protocol):
 def objective_of(storage: Storage, loss: Loss, n_threads: int = 1) -> Objective:
     """The objective for a kind of storage."""
     from smartcpd.objectives.dense import DenseObjective
+    from smartcpd.objectives.parts import PartsObjective
     from smartcpd.objectives.sparse import SparseObjective
+    from smartcpd.partitions.tensor import PartitionedTensor
 
     if isinstance(storage, SparseTensor):
         return SparseObjective(storage, loss, n_threads)
+    if isinstance(storage, PartitionedTensor):
+        return PartsObjective(storage, loss, n_threads)
     assert isinstance(storage, Dense)
     return DenseObjective(storage, loss, n_threads)
 

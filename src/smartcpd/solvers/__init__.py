@@ -1,6 +1,9 @@
 """Solvers: the loops that fit a problem. One a file."""
 
 from smartcpd.errors import InvalidParameterError
+from smartcpd.partitions.preflight import preflight
+from smartcpd.partitions.tensor import PartitionedTensor, unread
+from smartcpd.problem import Problem
 from smartcpd.solvers.als import als
 from smartcpd.solvers.auto import auto, choice
 from smartcpd.solvers.base import Observer, Report, Result, Settings, Solver
@@ -14,6 +17,7 @@ from smartcpd.solvers.mm import mm
 from smartcpd.solvers.nonzeros import nonzeros
 from smartcpd.solvers.observed import observed
 from smartcpd.solvers.online import online
+from smartcpd.solvers.parts import parts
 from smartcpd.solvers.relaxed import relaxed
 from smartcpd.solvers.relay import Relay
 from smartcpd.solvers.smd import smd
@@ -26,6 +30,7 @@ _ALL = (
     observed,
     nonzeros,
     online,
+    parts,
     smd,
     mm,
     md,
@@ -44,10 +49,24 @@ __all__ = [
     "Result",
     "Settings",
     "Solver",
+    "check",
     "choice",
     "get",
     "names",
 ]
+
+
+def check(solver: Solver, problem: Problem) -> None:
+    """Refuse a problem that a solver cannot serve, or that does not fit in memory."""
+    storage = problem.storage
+    if isinstance(storage, PartitionedTensor):
+        if not solver.reads_parts:
+            able = ", ".join(repr(s.name) for s in _ALL if s.reads_parts)
+            raise unread(
+                storage, f"solver '{solver.name}' does not do that (those of {able} do)"
+            )
+        preflight(storage, problem.rank).check(storage, problem.rank)
+    solver.check(problem)
 
 
 def names() -> list[str]:

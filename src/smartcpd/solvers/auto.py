@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from smartcpd.partitions.tensor import PartitionedTensor
 from smartcpd.problem import Problem
 from smartcpd.solvers.base import Result, Settings, Solver, Task
 from smartcpd.solvers.bounds import are_bounds
@@ -12,6 +13,7 @@ from smartcpd.solvers.mm import mm
 from smartcpd.solvers.nonzeros import nonzeros, suits
 from smartcpd.solvers.observed import observed
 from smartcpd.solvers.online import online
+from smartcpd.solvers.parts import finish_of, parts
 from smartcpd.solvers.relaxed import relaxed
 from smartcpd.solvers.relaxed import serves as serves_simplex
 from smartcpd.solvers.smd import smd
@@ -21,6 +23,10 @@ from smartcpd.storage import SparseTensor
 def choice(problem: Problem, settings: Settings) -> tuple[Solver, str]:
     """The solver for a problem, and why it is the one."""
     storage = problem.storage
+    if isinstance(storage, PartitionedTensor):
+        if settings.given_start:
+            return finish_of(problem), "X is read part by part, and the start is yours"
+        return parts, "X is larger than max_memory and is read part by part"
     if settings.stochastic:
         return smd, "you chose how stochastic steps are made"
     if isinstance(storage, SparseTensor) and storage.absent == "unobserved":
@@ -50,4 +56,4 @@ def _run(task: Task) -> Result:
     return solver.run(task)
 
 
-auto = Solver("auto", _run)
+auto = Solver("auto", _run, reads_parts=True)

@@ -153,4 +153,4 @@ def _run(task: Task) -> Result:
     return tracker.follow(Descent(objective, tracker, A, limits, entries_of(problem)).solve)
 
 
-lbfgs = Solver("lbfgs", _run, check)
+lbfgs = Solver("lbfgs", _run, check, reads_parts=True)

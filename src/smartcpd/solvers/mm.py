@@ -139,4 +139,4 @@ def entries_of(problem: Problem) -> int:
     return getattr(problem.storage, "nnz", problem.storage.n_cells)
 
 
-mm = Solver("mm", _run, check)
+mm = Solver("mm", _run, check, reads_parts=True)

@@ -1,7 +1,7 @@
 """Storages: where the data lies and how compiled code reads it. One a file."""
 
-from smartcpd.storage.base import Storage, as_storage
+from smartcpd.storage.base import SparseStorage, Storage, as_storage
 from smartcpd.storage.dense import Dense
 from smartcpd.storage.sparse import SparseTensor
 
-__all__ = ["Dense", "SparseTensor", "Storage", "as_storage"]
+__all__ = ["Dense", "SparseStorage", "SparseTensor", "Storage", "as_storage"]

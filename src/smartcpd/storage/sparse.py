@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,6 +16,7 @@ from smartcpd.kernels.compiling import Block
 from smartcpd.kernels.fibers import sparse_gather
 from smartcpd.losses import Data, Loss
 from smartcpd.stack import offsets
+from smartcpd.storage.base import SparseStorage
 from smartcpd.storage.entries import (
     canonical,
     checked_columns,
@@ -34,7 +35,7 @@ TINY = 1e-300
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class SparseTensor:
+class SparseTensor(SparseStorage):
     """A tensor of which only some cells are stored.
 
     Entries may come in any order; those of one cell are added up. They are kept sorted, the longest
@@ -110,6 +111,8 @@ class SparseTensor:
         """From a SciPy sparse array of any order, a pydata ``sparse`` array or a pyttb sptensor."""
         if isinstance(X, SparseTensor):
             return X if absent in ("zero", X.absent) else X.with_absent(absent)
+        if isinstance(X, SparseStorage):
+            return cls.of(X.load(), absent)
         if type(X).__module__.startswith("pyttb"):
             # An sptensor keeps its values as a column; one without nonzeros has no columns at all.
             subs = np.asarray(X.subs).reshape(-1, len(X.shape))
@@ -153,9 +156,17 @@ class SparseTensor:
         return len(self.shape)
 
     @property
+    def dtype(self) -> np.dtype:
+        return self.values.dtype
+
+    @property
     def nnz(self) -> int:
         """Number of stored entries."""
         return self.values.size
+
+    @property
+    def n_events(self) -> int:
+        return len(self.events)
 
     @property
     def n_cells(self) -> int:
@@ -209,6 +220,10 @@ class SparseTensor:
     def fiber_indices(self) -> tuple[FiberIndex, ...]:
         """For each mode, the fibers that are not empty. Built once, when first asked for."""
         return build_fiber_indices(self.events.indices, self.shape)
+
+    def load(self) -> SparseTensor:
+        """Itself."""
+        return self
 
     def to_dense(self, max_bytes: float = 1e9) -> np.ndarray:
         """All cells as a NumPy array; an array larger than ``max_bytes`` is refused."""
@@ -269,6 +284,14 @@ class SparseTensor:
     def _excess(self) -> Events:
         """By how much weights differ from 1, as values: 0 where there is no event."""
         return Events(self.events.indices, self.events.own_weights() - 1.0, self.shape)
+
+    def each_values(self) -> Iterator[np.ndarray]:
+        for start in range(0, self.nnz, PIECE):
+            yield self.values[start : start + PIECE]
+
+    def some_events(self, count: int, rng: np.random.Generator) -> Events:
+        n = self.n_events
+        return self.events.at(rng.integers(n, size=min(count, n)) if n else np.arange(0))
 
     def mean(self) -> float:
         return self._sum(self.values) / max(self.n_observed, TINY)
