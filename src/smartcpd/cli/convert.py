@@ -47,7 +47,7 @@ def convert(
 ) -> None:
     """Write a tensor in another format; .npz, .nc and .parts keep labels."""
     from smartcpd.errors import InvalidParameterError
-    from smartcpd.files import format_of, write
+    from smartcpd.files import format_of, is_tensor_file, write
 
     format_of(target)
     if target.exists() and not force:
@@ -57,10 +57,13 @@ def convert(
     table = TableOptions(
         modes, value, agg, pairs("--bin", bin_), whole_numbers("--top", top), rest, where, header
     )
-    X = load(source, table)
+    # Such a folder is for what may not fit in memory: a table goes there piece by piece.
+    in_pieces = target.name.lower().endswith(".parts") and not is_tensor_file(source)
+    X = load(source, table, target if in_pieces else None)
     for note in getattr(X, "notes", ()):
         say(note)
     if getattr(X, "modes", None) and not target.name.lower().endswith(KEEP_LABELS):
         say(f"{target.name} has no place for labels; .npz, .nc and .parts keep them.")
-    write(target, X)
+    if not in_pieces:
+        write(target, X)
     stdout().print(Text(str(target)))

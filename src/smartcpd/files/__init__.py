@@ -69,9 +69,9 @@ def read(path: str | os.PathLike[str], absent: str = "zero") -> Tensor:
 def write(path: str | os.PathLike[str], X: Any) -> None:
     """Write a tensor to a file of the kind that its name ends with.
 
-    ``.tns``, ``.tns.gz``, ``.npz`` and ``.parts`` keep sparse tensors sparse; ``.npy``, ``.zarr``, ``.nc`` and
-    ``.h5`` store every cell, and refuse a tensor that would need more than a gigabyte. ``.npz``,
-    ``.nc`` and ``.parts`` keep names and labels. `read` gives back the same numbers.
+    ``.tns``, ``.tns.gz``, ``.npz`` and ``.parts`` keep sparse tensors sparse; ``.npy``, ``.zarr``,
+    ``.nc`` and ``.h5`` store every cell, and refuse a tensor that would need more than a gigabyte.
+    ``.npz``, ``.nc`` and ``.parts`` keep names and labels. `read` gives back the same numbers.
 
     Parameters
     ----------

@@ -58,7 +58,7 @@ class Figures:
         """What the folder keeps."""
         n_cells = float(np.prod([float(size) for size in self.shape]))
         zeros = self.absent == "zero"
-        found = {}
+        found: dict[str, np.ndarray] = {}
         for n, size in enumerate(self.shape):
             means = zeros + self._weights[n] * (size / n_cells)
             sums = self._sums[n]

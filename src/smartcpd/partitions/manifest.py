@@ -92,7 +92,7 @@ class Manifest:
                 "write it with 'smartcpd convert IN OUT.parts'."
             ) from None
         except ValueError as error:
-            raise InvalidDataError(f"{folder / NAME} is damaged ({error}); write it anew.") from None
+            raise _damaged(folder, error) from None
         if not isinstance(content, dict) or content.pop("format", None) != "smartcpd-parts":
             raise InvalidDataError(f"{folder / NAME} does not describe a partitioned tensor.")
         version = content.pop("version", None)
@@ -114,8 +114,12 @@ def _checked(folder: Path, content: dict[str, Any]) -> Manifest:
         }
         manifest = Manifest(**(content | tuples), parts=parts)
     except (KeyError, TypeError, AttributeError) as error:
-        raise InvalidDataError(f"{folder / NAME} is damaged ({error}); write it anew.") from None
+        raise _damaged(folder, error) from None
     for part in manifest.parts:
         if not (folder / part.file).is_file():
             raise DataNotFoundError(f"{folder / part.file} is missing; write the folder anew.")
     return manifest
+
+
+def _damaged(folder: Path, error: Exception) -> InvalidDataError:
+    return InvalidDataError(f"{folder / NAME} is damaged ({error}); write the folder anew.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -52,8 +53,8 @@ class Spool:
                 f"{len(self.shape)}."
             )
         checked_shape(columns, self.shape)
-        self.dtype = numbers.dtype if self.dtype is None else np.promote_types(
-            self.dtype, numbers.dtype
+        self.dtype = (
+            numbers.dtype if self.dtype is None else np.promote_types(self.dtype, numbers.dtype)
         )
         if self.dtype == np.float16:  # which Parquet has no place for
             self.dtype = np.dtype(np.float32)
@@ -83,7 +84,7 @@ class Spool:
         order = np.argsort(part, kind="stable")
         starts = np.flatnonzero(np.diff(part[order], prepend=-1))
         bounds = [*starts.tolist(), part.size]
-        for start, stop in zip(bounds, bounds[1:], strict=False):
+        for start, stop in pairwise(bounds):
             chosen = order[start:stop]
             number = int(part[chosen[0]])
             for n, column in enumerate(piece):

@@ -21,10 +21,11 @@ from smartcpd.partitions.blocks import RowBlock
 from smartcpd.partitions.manifest import FIGURES, LABELS, Manifest
 from smartcpd.partitions.parquet import read_entries, read_values
 from smartcpd.prefetching import prefetched
+from smartcpd.stack import offsets
 from smartcpd.storage.base import SparseStorage
 from smartcpd.storage.entries import smallest
 from smartcpd.storage.events import Events
-from smartcpd.storage.sparse import TINY, SparseTensor
+from smartcpd.storage.sparse import TINY, SparseTensor, read_events
 
 if TYPE_CHECKING:
     from smartcpd.backgrounds.base import Sum
@@ -118,7 +119,8 @@ class PartitionedTensor(SparseStorage):
         shape = "x".join(map(str, self.shape))
         what = "nonzeros" if self.absent == "zero" else "observed"
         return (
-            f"PartitionedTensor({shape}, {self.nnz:,} {what} in {self.n_parts} parts, "
+            f"PartitionedTensor({shape}, {self.nnz:,} {what} in {self.n_parts} "
+            f"part{'s' * (self.n_parts > 1)}, "
             f"{self.dtype}, {str(self.path)!r})"
         )
 
@@ -190,6 +192,16 @@ class PartitionedTensor(SparseStorage):
     def _entries(self, number: int) -> Any:
         part = self.manifest.parts[number]
         return read_entries(self.path / part.file, len(self.shape), self.weighted)
+
+    def pieces(self, size: int) -> Iterator[tuple[list[np.ndarray], np.ndarray]]:
+        for _, entries in prefetched(range(self.n_parts), self._entries):
+            known = entries
+            if entries.weights is not None:
+                known = entries.at(entries.weights > 0)
+            for start in range(0, known.values.size, size):
+                piece = slice(start, start + size)
+                index = [c[piece].astype(np.intp) for c in known.columns]
+                yield index, known.values[piece]
 
     def each_values(self) -> Iterator[np.ndarray]:
         """The values of all entries, part by part."""
@@ -325,13 +337,35 @@ class PartitionedTensor(SparseStorage):
         raise self._unread()
 
     def read_cells(self, rows: np.ndarray, x: np.ndarray) -> None:
-        raise self._unread()
+        """Every part is read for it: ask for many cells at a time."""
+        for here, events, local in self._parts_of(rows):
+            found = np.empty(local.shape[1])
+            read_events(events, local, found)
+            x[here] = found
 
     def read_weights(self, rows: np.ndarray, w: np.ndarray) -> None:
-        raise self._unread()
+        w[:] = 1.0
+        if not self.weighted:
+            return
+        for here, events, local in self._parts_of(rows):
+            found = np.empty(local.shape[1])
+            excess = Events(events.indices, events.own_weights() - 1.0, events.shape)
+            read_events(excess, local, found)
+            w[here] += found
+
+    def _parts_of(self, rows: np.ndarray) -> Iterator[tuple[np.ndarray, Events, np.ndarray]]:
+        """For each part which of the cells are its own, its entries, and the cells' rows in it."""
+        starts = offsets(self.shape)
+        own = rows[self.manifest.mode].astype(np.int64) - starts[self.manifest.mode]
+        for number, events in prefetched(range(self.n_parts), self.events):
+            block = self.block(number)
+            here = np.flatnonzero((own >= block.first) & (own <= block.last))
+            local = rows[:, here].astype(np.int64) - starts[:-1, None]
+            local[block.mode] -= block.first
+            yield here, events, (local + offsets(block.shape)[:-1, None]).astype(np.uint32)
 
     def _unread(self) -> IncompatibleError:
-        return unread(self, "this reads single cells")
+        return unread(self, "this reads fibers in any order")
 
 
 def unread(X: PartitionedTensor, why: str) -> IncompatibleError:

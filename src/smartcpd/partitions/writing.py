@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import uuid
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -141,22 +143,16 @@ def _written(
     return PartitionedTensor.open(path)
 
 
-class _new_folder:
+@contextmanager
+def _new_folder(path: Path) -> Iterator[Path]:
     """A folder that becomes ``path`` when all is well, in place of one that is there already."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._replaced = replaced(path)
-
-    def __enter__(self) -> Path:
-        self.folder = self._replaced.__enter__()
-        self.folder.mkdir()
-        return self.folder
-
-    def __exit__(self, *error: Any) -> None:
-        if error[0] is None and self.path.is_dir():
-            shutil.rmtree(self.path)  # a folder with something in it cannot be replaced
-        self._replaced.__exit__(*error)
+    old = path.with_name(f".{uuid.uuid4().hex}.{path.name}")
+    with replaced(path) as folder:
+        folder.mkdir()
+        yield folder
+        if path.is_dir():  # one with something in it cannot be replaced
+            os.rename(path, old)
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def _fill(

@@ -62,9 +62,7 @@ def check(solver: Solver, problem: Problem) -> None:
     if isinstance(storage, PartitionedTensor):
         if not solver.reads_parts:
             able = ", ".join(repr(s.name) for s in _ALL if s.reads_parts)
-            raise unread(
-                storage, f"solver '{solver.name}' does not do that (those of {able} do)"
-            )
+            raise unread(storage, f"solver '{solver.name}' does not do that (those of {able} do)")
         preflight(storage, problem.rank).check(storage, problem.rank)
     solver.check(problem)
 

@@ -88,8 +88,8 @@ def _run(task: Task) -> Result:
 def _sampled(problem: Problem, rng: np.random.Generator) -> Problem:
     storage = problem.storage
     assert isinstance(storage, PartitionedTensor)
-    affordable = SHARE_OF_MEMORY * budget(storage.max_memory) / (
-        storage.bytes_of_fit / storage.n_events
+    affordable = (
+        SHARE_OF_MEMORY * budget(storage.max_memory) / (storage.bytes_of_fit / storage.n_events)
     )
     wanted = max(SAMPLE, SHARE_OF_ENTRIES * storage.n_events)
     return replace(problem, storage=storage.sample(int(min(affordable, wanted)), rng))

@@ -126,12 +126,20 @@ class SparseStorage:
         """Cells that passes read: the entries and, among zeros, those that are missing."""
         raise NotImplementedError
 
+    def with_absent(self, absent: str) -> Any:
+        """The same entries with another meaning of the cells that are not stored."""
+        raise NotImplementedError
+
     def load(self) -> Any:
         """The whole tensor in memory."""
         raise NotImplementedError
 
     def marginals(self) -> list[np.ndarray]:
         """The sums over the slices of each mode, as if all their cells were known."""
+        raise NotImplementedError
+
+    def pieces(self, size: int) -> Iterator[tuple[list[np.ndarray], np.ndarray]]:
+        """The entries, indices (of platform size) and values, at most so many at a time."""
         raise NotImplementedError
 
     def each_values(self) -> Iterator[np.ndarray]:

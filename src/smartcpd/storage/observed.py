@@ -10,6 +10,7 @@ import numpy as np
 from smartcpd.stack import offsets
 from smartcpd.storage.base import SparseStorage
 
+
 def observed_values(storage: Any) -> Iterator[np.ndarray]:
     """All values that are stored and not missing, some at a time."""
     if isinstance(storage, SparseStorage):

@@ -260,7 +260,7 @@ class SparseTensor(SparseStorage):
 
     def read_cells(self, rows: np.ndarray, x: np.ndarray) -> None:
         """Cells that are not stored read as zero."""
-        _read(self.events, rows, x)
+        read_events(self.events, rows, x)
 
     def weights_handle(self) -> np.ndarray:
         if self.events.weights is None:
@@ -277,13 +277,18 @@ class SparseTensor(SparseStorage):
         if self.events.weights is None:
             w[:] = 1.0
         else:
-            _read(self._excess, rows, w)
+            read_events(self._excess, rows, w)
             w += 1.0
 
     @cached_property
     def _excess(self) -> Events:
         """By how much weights differ from 1, as values: 0 where there is no event."""
         return Events(self.events.indices, self.events.own_weights() - 1.0, self.shape)
+
+    def pieces(self, size: int) -> Iterator[tuple[list[np.ndarray], np.ndarray]]:
+        for start in range(0, self.nnz, size):
+            piece = slice(start, start + size)
+            yield [c[piece].astype(np.intp) for c in self.indices], self.values[piece]
 
     def each_values(self) -> Iterator[np.ndarray]:
         for start in range(0, self.nnz, PIECE):
@@ -385,7 +390,7 @@ def _cells_of(cells: Any, shape: tuple[int, ...]) -> list[np.ndarray]:
     return columns
 
 
-def _read(events: Events, rows: np.ndarray, x: np.ndarray) -> None:
+def read_events(events: Events, rows: np.ndarray, x: np.ndarray) -> None:
     """Values of cells; 0 where there is no event."""
     handle = np.array([*events.handle(), len(events), *significance(events.shape)], np.int64)
     sparse_cells(events.values.dtype.name)(handle, offsets(events.shape), rows, x)
