@@ -23,7 +23,7 @@ from smartcpd.partitions.parquet import read_entries, read_values
 from smartcpd.prefetching import prefetched
 from smartcpd.stack import offsets
 from smartcpd.storage.base import SparseStorage
-from smartcpd.storage.entries import smallest
+from smartcpd.storage.entries import significance, smallest
 from smartcpd.storage.events import Events
 from smartcpd.storage.sparse import TINY, SparseTensor, read_events
 
@@ -340,7 +340,7 @@ class PartitionedTensor(SparseStorage):
         """Every part is read for it: ask for many cells at a time."""
         for here, events, local in self._parts_of(rows):
             found = np.empty(local.shape[1])
-            read_events(events, local, found)
+            read_events(events, local, found, significance(self.shape))
             x[here] = found
 
     def read_weights(self, rows: np.ndarray, w: np.ndarray) -> None:
@@ -350,7 +350,7 @@ class PartitionedTensor(SparseStorage):
         for here, events, local in self._parts_of(rows):
             found = np.empty(local.shape[1])
             excess = Events(events.indices, events.own_weights() - 1.0, events.shape)
-            read_events(excess, local, found)
+            read_events(excess, local, found, significance(self.shape))
             w[here] += found
 
     def _parts_of(self, rows: np.ndarray) -> Iterator[tuple[np.ndarray, Events, np.ndarray]]:
@@ -362,7 +362,8 @@ class PartitionedTensor(SparseStorage):
             here = np.flatnonzero((own >= block.first) & (own <= block.last))
             local = rows[:, here].astype(np.int64) - starts[:-1, None]
             local[block.mode] -= block.first
-            yield here, events, (local + offsets(block.shape)[:-1, None]).astype(np.uint32)
+            local += offsets(block.shape)[:-1, None]
+            yield here, events, np.ascontiguousarray(local, np.uint32)
 
     def _unread(self) -> IncompatibleError:
         return unread(self, "this reads fibers in any order")

@@ -390,7 +390,13 @@ def _cells_of(cells: Any, shape: tuple[int, ...]) -> list[np.ndarray]:
     return columns
 
 
-def read_events(events: Events, rows: np.ndarray, x: np.ndarray) -> None:
-    """Values of cells; 0 where there is no event."""
-    handle = np.array([*events.handle(), len(events), *significance(events.shape)], np.int64)
+def read_events(
+    events: Events, rows: np.ndarray, x: np.ndarray, order: Sequence[int] | None = None
+) -> None:
+    """Values of cells; 0 where there is no event.
+
+    ``order`` has the modes that events are sorted by, if that is not by their own lengths.
+    """
+    modes = significance(events.shape) if order is None else order
+    handle = np.array([*events.handle(), len(events), *modes], np.int64)
     sparse_cells(events.values.dtype.name)(handle, offsets(events.shape), rows, x)
