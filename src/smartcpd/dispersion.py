@@ -8,7 +8,7 @@ import numpy as np
 
 from smartcpd.losses import Loss
 from smartcpd.model import CPModel
-from smartcpd.storage import SparseTensor, as_storage
+from smartcpd.storage import SparseStorage, SparseTensor, as_storage
 from smartcpd.storage.observed import observed_values, weights_at
 from smartcpd.surprise import huber_normaliser, needs_dispersion
 
@@ -65,8 +65,8 @@ def _huber(loss: Loss, mean_loss: float) -> float:
 
 def is_whole(storage: Any) -> bool:
     """Whether all values that are stored are whole numbers."""
-    values = storage.values if isinstance(storage, SparseTensor) else storage.array
-    if values.dtype.kind != "f":
+    dtype = storage.dtype if isinstance(storage, SparseStorage) else storage.array.dtype
+    if dtype.kind != "f":
         return True
     return all(bool((v == np.floor(v)).all()) for v in observed_values(storage))
 
@@ -74,6 +74,8 @@ def is_whole(storage: Any) -> bool:
 def _pearson(model: CPModel, storage: Any, power: float, seed: int) -> float:
     """The mean over the observed cells of (x - m)² / m^power."""
     rng = np.random.default_rng(seed)
+    if isinstance(storage, SparseStorage) and not isinstance(storage, SparseTensor):
+        return _pearson_of_sample(model, storage, power, rng)
     if not isinstance(storage, SparseTensor):
         cells = _cells(storage.shape, rng, storage.n_cells)
         w = weights_at(storage, cells)
@@ -92,6 +94,23 @@ def _pearson(model: CPModel, storage: Any, power: float, seed: int) -> float:
     cells = _cells(storage.shape, rng, storage.n_cells)
     zeros = np.average(_squares(model, cells, 0.0, power), weights=weights_at(storage, cells))
     return float(zeros + surplus * nnz / storage.n_observed)
+
+
+def _pearson_of_sample(
+    model: CPModel, storage: Any, power: float, rng: np.random.Generator
+) -> float:
+    """The same for data that is not in memory; its missing cells count as zeros."""
+    events = storage.some_events(SAMPLED_CELLS, rng)
+    stored = tuple(events.rows(slice(None)))
+    w = np.ones(len(events)) if events.weights is None else events.weights
+    found = _squares(model, stored, events.values, power)
+    if storage.absent == "unobserved":
+        return float(np.average(found, weights=w))
+    surplus = np.mean(w * found - _squares(model, stored, 0.0, power))
+    zeros = _squares(model, _cells(storage.shape, rng, storage.n_cells), 0.0, power).mean()
+    return float(
+        (zeros * storage.n_cells + surplus * storage.n_events) / max(storage.n_observed, 1)
+    )
 
 
 def _cells(shape: tuple[int, ...], rng: np.random.Generator, n_cells: int) -> Any:

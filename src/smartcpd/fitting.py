@@ -17,6 +17,8 @@ from smartcpd.errors import IncompatibleError, InvalidParameterError
 from smartcpd.history import History, Status
 from smartcpd.labels import taken_off
 from smartcpd.model import CPModel
+from smartcpd.partitions.preflight import preflight
+from smartcpd.partitions.tensor import PartitionedTensor
 from smartcpd.problem import Problem, check_integer, check_number
 from smartcpd.progress import Progress
 from smartcpd.race import Racers
@@ -206,6 +208,8 @@ def explain(X: Any, rank: int, loss: Any = "gaussian", **parameters: Any) -> str
     lines = [str(problem), f"solver {solver.name}: {reason}"]
     if isinstance(problem.storage, Blocks):
         lines.append(str(problem.storage.plan(problem.rank)))
+    if isinstance(problem.storage, PartitionedTensor):
+        lines.append(str(preflight(problem.storage, problem.rank, problem.loss)))
     return "\n".join(lines)
 
 

@@ -12,7 +12,7 @@ from smartcpd.dispersion import is_whole
 from smartcpd.errors import InvalidDataError
 from smartcpd.losses import Loss
 from smartcpd.losses.base import Data
-from smartcpd.storage import SparseTensor, as_storage
+from smartcpd.storage import SparseStorage, as_storage
 from smartcpd.storage.observed import observed_values
 
 
@@ -91,8 +91,8 @@ def choose_loss(X: Any, absent: str = "zero") -> Choice:
     storage = as_storage(X, absent)
     for values in observed_values(storage):
         found.look(values)
-    if isinstance(storage, SparseTensor) and storage.absent == "zero":
-        found.look(np.zeros(1, storage.values.dtype))
+    if isinstance(storage, SparseStorage) and storage.absent == "zero":
+        found.look(np.zeros(1, storage.dtype))
     name, why = _verdict(found)
     return Choice(losses.get(name), f"{name}, because {why}")
 

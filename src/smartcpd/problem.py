@@ -22,7 +22,7 @@ from smartcpd.mirrors import Mirror
 from smartcpd.sampling import Sampler
 from smartcpd.steps import Step
 from smartcpd.steps.mixed import Mixed
-from smartcpd.storage import SparseTensor, Storage, as_storage
+from smartcpd.storage import SparseStorage, Storage, as_storage
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class Problem:
     @property
     def has_background(self) -> bool:
         """Whether a sampled gradient covers the zeros of sparse data by a closed form."""
-        unobserved = isinstance(self.storage, SparseTensor) and self.storage.absent != "zero"
+        unobserved = isinstance(self.storage, SparseStorage) and self.storage.absent != "zero"
         return self.sampler.splits and not unobserved
 
     @property
@@ -144,7 +144,7 @@ class Problem:
 
 
 def _sampler(storage: Storage, choice: str | Sampler) -> Sampler:
-    sparse = isinstance(storage, SparseTensor)
+    sparse = isinstance(storage, SparseStorage)
     if choice == "auto":
         choice = "nonzeros" if sparse else "uniform"
     chosen = sampling.get(choice)
@@ -153,7 +153,7 @@ def _sampler(storage: Storage, choice: str | Sampler) -> Sampler:
             f"Sampler '{chosen}' draws the nonzeros of sparse data, and X is dense. Use "
             "sampler='uniform', or pass X as a SparseTensor."
         )
-    if isinstance(storage, SparseTensor) and storage.absent == "unobserved" and not chosen.splits:
+    if isinstance(storage, SparseStorage) and storage.absent == "unobserved" and not chosen.splits:
         raise IncompatibleError(
             f"Sampler '{chosen}' reads whole fibers, unobserved cells among them. "
             "Use sampler='nonzeros' with absent='unobserved'."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from smartcpd.objectives import Estimate
 from smartcpd.problem import Problem
 from smartcpd.sampling.base import random_fibers
 from smartcpd.stack import offsets, unstack
-from smartcpd.storage import Dense, SparseTensor
+from smartcpd.storage import Dense, SparseStorage
 
 N_CELLS = 1 << 14
 
@@ -39,7 +39,7 @@ class CellSample:
         self._problem = problem
         storage = problem.storage
         rng = np.random.default_rng(0)
-        if isinstance(storage, SparseTensor):
+        if isinstance(storage, SparseStorage):
             self._cells = _sparse_cells(storage, rng)
         elif isinstance(storage, Blocks):
             self._cells = _glimpsed_cells(storage)
@@ -127,20 +127,19 @@ def _glimpsed_cells(storage: Blocks) -> Cells:
     return Cells(seen.x, seen.weights / seen.weights.sum(), seen.weights, model)
 
 
-def _sparse_cells(storage: SparseTensor, rng: np.random.Generator) -> Cells:
+def _sparse_cells(storage: Any, rng: np.random.Generator) -> Cells:
     """Nonzeros and, if absent cells are zeros, cells at random.
 
     Random cells are taken as zeros; nonzeros count once as they are and once less as zeros:
     together they stand for all cells, however rare the nonzeros.
     """
     half = N_CELLS // 2
-    events, n = storage.events, storage.n_observed
-    count = len(events)
-    chosen = rng.integers(count, size=min(half, count)) if count else np.empty(0, np.int64)
-    indices = events.rows(chosen)
-    x = events.values[chosen].astype(np.float64)
+    n, count = storage.n_observed, storage.n_events
+    events = storage.some_events(half, rng)
+    indices = events.rows(slice(None))
+    x = events.values.astype(np.float64)
     share = np.full(x.size, count / max(x.size, 1) / n)
-    own = np.ones(x.size) if events.weights is None else events.weights[chosen]
+    own = np.ones(x.size) if events.weights is None else events.weights
     x[own == 0] = 1.0  # which every loss accepts
     weights = own * share
     if storage.absent == "zero":

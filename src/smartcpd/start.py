@@ -12,7 +12,7 @@ from smartcpd.errors import InvalidParameterError
 from smartcpd.losses import Data, Domain
 from smartcpd.model import CPModel
 from smartcpd.problem import Problem
-from smartcpd.storage import SparseTensor
+from smartcpd.storage import SparseStorage
 
 NAMES = ("random", "als", "smd")
 
@@ -47,7 +47,7 @@ def marginal_factors(problem: Problem, width: int, rng: np.random.Generator) -> 
     the mean over a huge tensor would be lost next to the smallest numbers.
     """
     storage = problem.storage
-    assert isinstance(storage, SparseTensor)
+    assert isinstance(storage, SparseStorage)
     total = problem.loss.link(storage.mean()) * storage.n_cells
     factors = []
     for sums in storage.marginals():
@@ -86,7 +86,7 @@ def _has_marginals(problem: Problem) -> bool:
     """Whether the sums over slices say where a model of the data is large."""
     storage = problem.storage
     return (
-        isinstance(storage, SparseTensor)
+        isinstance(storage, SparseStorage)
         and storage.absent == "zero"
         and storage.mean() > 0
         and problem.loss.domain is Domain.NONNEGATIVE

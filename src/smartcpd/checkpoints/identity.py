@@ -15,6 +15,7 @@ from smartcpd.atomic import replace_file
 from smartcpd.blocks import Blocks
 from smartcpd.errors import CheckpointError
 from smartcpd.model import CPModel
+from smartcpd.partitions.tensor import PartitionedTensor
 from smartcpd.problem import Problem
 from smartcpd.storage import Dense, SparseTensor, Storage
 from smartcpd.version import __version__
@@ -83,6 +84,10 @@ def check_same(before: Identity, now: Identity, path: Path) -> None:
 
 def data_digest(storage: Storage) -> str:
     """Shape and kind, with a hash of what the tensor holds."""
+    if isinstance(storage, PartitionedTensor):
+        about = _digest([repr(storage.manifest).encode()])
+        shape = "x".join(map(str, storage.shape))
+        return f"{shape} {storage.dtype}, {storage.nnz} nonzeros in parts, {about}"
     if isinstance(storage, SparseTensor):
         arrays = [*storage.missing, *storage.indices, storage.values]
         kind = f"{storage.nnz} nonzeros, absent {storage.absent}"

@@ -13,7 +13,7 @@ from smartcpd.cli.console import say, stdout
 from smartcpd.cli.inputs import TableOptions, load
 from smartcpd.cli.options import pairs, whole_numbers
 
-KEEP_LABELS = (".npz", ".nc", ".nc4")
+KEEP_LABELS = (".npz", ".nc", ".nc4", ".parts")
 EXAMPLES = """\
 Examples:
 
@@ -22,6 +22,8 @@ smartcpd convert counts.tns counts.npz
 smartcpd convert 'runs.mat::X' runs.npy
 
 smartcpd convert events.csv events.npz --modes date,area,type
+
+smartcpd convert 'logs/*.parquet' logs.parts --modes time@1d,user,page
 """
 
 
@@ -30,7 +32,7 @@ def convert(
     target: Annotated[
         Path,
         typer.Argument(
-            metavar="OUT", help="Ends with .tns, .tns.gz, .npy, .npz, .zarr, .nc or .h5."
+            metavar="OUT", help="Ends with .tns, .tns.gz, .npy, .npz, .zarr, .nc, .h5 or .parts."
         ),
     ],
     modes: options.Modes = None,
@@ -43,9 +45,9 @@ def convert(
     header: options.Header = None,
     force: Annotated[bool, typer.Option("--force", help="Replace OUT if it exists.")] = False,
 ) -> None:
-    """Write a tensor in another format; .npz and .nc keep labels."""
+    """Write a tensor in another format; .npz, .nc and .parts keep labels."""
     from smartcpd.errors import InvalidParameterError
-    from smartcpd.files import format_of, write
+    from smartcpd.files import format_of, is_tensor_file, write
 
     format_of(target)
     if target.exists() and not force:
@@ -55,10 +57,13 @@ def convert(
     table = TableOptions(
         modes, value, agg, pairs("--bin", bin_), whole_numbers("--top", top), rest, where, header
     )
-    X = load(source, table)
+    # Such a folder is for what may not fit in memory: a table goes there piece by piece.
+    in_pieces = target.name.lower().endswith(".parts") and not is_tensor_file(source)
+    X = load(source, table, target if in_pieces else None)
     for note in getattr(X, "notes", ()):
         say(note)
     if getattr(X, "modes", None) and not target.name.lower().endswith(KEEP_LABELS):
-        say(f"{target.name} has no place for labels; .npz and .nc keep them.")
-    write(target, X)
+        say(f"{target.name} has no place for labels; .npz, .nc and .parts keep them.")
+    if not in_pieces:
+        write(target, X)
     stdout().print(Text(str(target)))

@@ -16,7 +16,7 @@ from smartcpd.cli import fit_options as how
 from smartcpd.cli import options
 from smartcpd.cli.codes import INTERRUPTED
 from smartcpd.cli.console import print_json, say, stdout
-from smartcpd.cli.inputs import TableOptions, load, source_facts, stem
+from smartcpd.cli.inputs import TableOptions, limited, load, needs, source_facts, stem
 from smartcpd.cli.options import pairs, whole_numbers
 from smartcpd.errors import InvalidParameterError
 
@@ -43,8 +43,8 @@ def fit(
         typer.Argument(
             metavar="FILE",
             help="A table (.csv, .tsv, .parquet, also .gz; a folder or a pattern of such files) or "
-            "a tensor (.tns, .npy, .npz, .mat, .zarr, .nc, .h5; 'file.npz::name' for one of "
-            "several arrays).",
+            "a tensor (.tns, .npy, .npz, .mat, .zarr, .nc, .h5, .parts; 'file.npz::name' for one "
+            "of several arrays).",
         ),
     ],
     modes: options.Modes = None,
@@ -63,6 +63,7 @@ def fit(
     n_init: how.NumberOfStarts = 1,
     max_time: how.MaxTime = None,
     threads: how.Threads = None,
+    max_memory: how.MaxMemory = None,
     out: how.Out = None,
     force: how.Force = False,
     resume: how.Resume = False,
@@ -86,6 +87,7 @@ def fit(
         "n_init": n_init,
         "max_time": max_time,
         "n_threads": threads,
+        "max_memory": max_memory,
     }
     job = Job(file, table, rank, loss, method, out or Path(f"{stem(file)}-smartcpd"))
     run = job.run(force, resume, checkpoint_every, quiet)
@@ -121,9 +123,11 @@ class Job:
         solvers.get(str(self.method["solver"]))
         known = None if self.loss == "auto" else losses.get(self.loss)
         say(f"Reading {self.file} ...", quiet)
-        X = load(self.file, self.table)
+        X = limited(load(self.file, self.table), self.method["max_memory"])
         chosen = choose_loss(X) if known is None else as_chosen(X, known)
         say(f"Fitting {_described(X)}, loss {chosen.loss} ...", quiet)
+        for line in needs(X, self.rank, chosen.loss):
+            say(line, quiet)
         new = not self.folder.path.exists()
         saving: dict[str, Any] = {"resume": resume}
         if checkpoint_every > 0 or resume:

@@ -86,6 +86,16 @@ Threads = Annotated[
         rich_help_panel=METHOD,
     ),
 ]
+MaxMemory = Annotated[
+    str | None,
+    typer.Option(
+        "--max-memory",
+        metavar="AMOUNT",
+        help="What data may take before it is read in parts, such as 4GB; half of the memory by "
+        "default.",
+        rich_help_panel=METHOD,
+    ),
+]
 Out = Annotated[
     Path | None,
     typer.Option(

@@ -6,7 +6,7 @@ import os
 import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -52,8 +52,10 @@ class TableOptions:
         return found
 
 
-def load(file: str, options: TableOptions) -> Any:
-    """The tensor that a file holds or that a table makes."""
+def load(file: str, options: TableOptions, out: Path | None = None) -> Any:
+    """The tensor that a file holds or that a table makes; straight to ``out`` if that is a folder
+    of parts.
+    """
     refuse_stdin(file)
     if is_tensor_file(file):
         chosen = options.chosen()
@@ -80,7 +82,36 @@ def load(file: str, options: TableOptions) -> Any:
         rest=options.rest,
         where=options.where,
         header=options.header,
+        out=out,
     )
+
+
+def limited(X: Any, max_memory: str | None) -> Any:
+    """The same data, which is read part by part if it needs more than that; in memory if not."""
+    from smartcpd.labels import LabelledTensor
+    from smartcpd.memory import budget
+    from smartcpd.partitions import PartitionedTensor
+
+    allowed = budget(max_memory)
+    if isinstance(X, PartitionedTensor):
+        return X.within(allowed)
+    if isinstance(X, LabelledTensor) and isinstance(X.tensor, PartitionedTensor):
+        return replace(X, tensor=X.tensor.within(allowed))
+    return X
+
+
+def needs(X: Any, rank: int, loss: Any) -> list[str]:
+    """What a fit part by part will take, in sentences; nothing for data in memory."""
+    from smartcpd.labels import taken_off
+    from smartcpd.partitions import PartitionedTensor
+    from smartcpd.partitions.preflight import preflight
+
+    tensor, _ = taken_off(X)
+    if not isinstance(tensor, PartitionedTensor):
+        return []
+    found = preflight(tensor, rank)
+    found.check(tensor, rank)
+    return [f"X is {preflight(tensor, rank, loss)}."]
 
 
 def refuse_stdin(file: str) -> None:
@@ -107,7 +138,7 @@ def stem(file: str) -> str:
     name = Path(os.path.abspath(path)).name
     return (
         re.sub(
-            r"(\.(gz|zst|csv|tsv|tab|txt|psv|parquet|pq|tns|np[yz]|mat|zarr|nc4?|h5|hdf5))+$",
+            r"(\.(gz|zst|csv|tsv|tab|txt|psv|parquet|pq|tns|np[yz]|mat|zarr|nc4?|h5|hdf5|parts))+$",
             "",
             name,
             flags=re.IGNORECASE,

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from smartcpd.errors import DataNotFoundError, IncompatibleError, InvalidParameterError
-from smartcpd.files import hdf5, mat, netcdf, npy, npz, tns, zarr
+from smartcpd.files import hdf5, mat, netcdf, npy, npz, parts, tns, zarr
 from smartcpd.files.format import Format, Tensor
 from smartcpd.labels import LabelledTensor
-from smartcpd.storage import SparseTensor
+from smartcpd.storage import SparseStorage
 
-FORMATS = tuple(module.FORMAT for module in (tns, npy, npz, mat, zarr, netcdf, hdf5))
+FORMATS = tuple(module.FORMAT for module in (tns, npy, npz, mat, zarr, netcdf, hdf5, parts))
 TABLES = (".csv", ".tsv", ".txt", ".parquet", ".json", ".jsonl", ".ndjson", ".feather", ".arrow")
 
 __all__ = ["FORMATS", "Format", "format_of", "read", "write"]
@@ -30,6 +30,7 @@ def read(path: str | os.PathLike[str], absent: str = "zero") -> Tensor:
     ``.zarr``              Zarr, version 2 and 3
     ``.nc``                netCDF; the coordinates become labels
     ``.h5``, ``.hdf5``     a data set of an HDF5 file
+    ``.parts``             a folder of parts, for sparse tensors larger than memory; opened only
     ====================  ====================================================================
 
     Where a file holds several arrays, name one after two colons: ``"runs.npz::X"``.
@@ -42,7 +43,7 @@ def read(path: str | os.PathLike[str], absent: str = "zero") -> Tensor:
 
     Returns
     -------
-    SparseTensor, ndarray or LabelledTensor
+    SparseTensor, PartitionedTensor, ndarray or LabelledTensor
 
     See Also
     --------
@@ -56,7 +57,7 @@ def read(path: str | os.PathLike[str], absent: str = "zero") -> Tensor:
     if absent == "zero":
         return tensor
     inner = tensor.tensor if isinstance(tensor, LabelledTensor) else tensor
-    if not isinstance(inner, SparseTensor):
+    if not isinstance(inner, SparseStorage):
         raise IncompatibleError(
             f"absent={absent!r} is about cells that a sparse file does not store, but {file} "
             "stores every cell."
@@ -68,9 +69,9 @@ def read(path: str | os.PathLike[str], absent: str = "zero") -> Tensor:
 def write(path: str | os.PathLike[str], X: Any) -> None:
     """Write a tensor to a file of the kind that its name ends with.
 
-    ``.tns``, ``.tns.gz`` and ``.npz`` keep sparse tensors sparse; ``.npy``, ``.zarr``, ``.nc`` and
-    ``.h5`` store every cell, and refuse a tensor that would need more than a gigabyte. ``.npz``
-    and ``.nc`` keep names and labels. `read` gives back the same numbers.
+    ``.tns``, ``.tns.gz``, ``.npz`` and ``.parts`` keep sparse tensors sparse; ``.npy``, ``.zarr``,
+    ``.nc`` and ``.h5`` store every cell, and refuse a tensor that would need more than a gigabyte.
+    ``.npz``, ``.nc`` and ``.parts`` keep names and labels. `read` gives back the same numbers.
 
     Parameters
     ----------

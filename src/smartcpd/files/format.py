@@ -11,9 +11,9 @@ import numpy as np
 
 from smartcpd.errors import InvalidDataError
 from smartcpd.labels import LabelledTensor, taken_off
-from smartcpd.storage import SparseTensor
+from smartcpd.storage import SparseStorage, SparseTensor
 
-Tensor = SparseTensor | np.ndarray | LabelledTensor
+Tensor = SparseStorage | np.ndarray | LabelledTensor
 
 
 @dataclass(frozen=True)

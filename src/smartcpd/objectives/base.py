@@ -59,12 +59,16 @@ def objective_of(storage: Storage, loss: Loss, n_threads: int = 1) -> Objective:
     from smartcpd.blocks import Blocks
     from smartcpd.objectives.blocks import BlocksObjective
     from smartcpd.objectives.dense import DenseObjective
+    from smartcpd.objectives.parts import PartsObjective
     from smartcpd.objectives.sparse import SparseObjective
+    from smartcpd.partitions.tensor import PartitionedTensor
 
     if isinstance(storage, SparseTensor):
         return SparseObjective(storage, loss, n_threads)
     if isinstance(storage, Blocks):
         return BlocksObjective(storage, loss, n_threads)
+    if isinstance(storage, PartitionedTensor):
+        return PartsObjective(storage, loss, n_threads)
     assert isinstance(storage, Dense)
     return DenseObjective(storage, loss, n_threads)
 

@@ -68,10 +68,10 @@ class SparseObjective:
         """Compile all that passes need, on a tensor of one cell, before a clock starts."""
         order = len(self.storage.shape)
         cell = np.zeros((1, order), np.int64)
-        one = np.ones(1, self.storage.values.dtype)
+        one = np.ones(1, self.storage.dtype)
         weights = np.full(1, 0.5) if self.storage.weighted else None
         tiny = SparseTensor(cell, one, (1,) * order, self.storage.absent, weights)
-        objective = replace(self, storage=tiny, background=None)
+        objective = SparseObjective(tiny, self.loss, self.n_threads)
         A = np.ones((order, 1))
         objective.gradient(A)
         objective.estimate(A)

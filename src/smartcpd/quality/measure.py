@@ -18,7 +18,7 @@ from smartcpd.quality.hot_spots import Cells, Slices
 from smartcpd.quality.noise import data_name, has_scale, variance
 from smartcpd.quality.reading import Batch, Reading
 from smartcpd.quality.result import Quality
-from smartcpd.storage import Dense, SparseTensor, as_storage
+from smartcpd.storage import Dense, SparseStorage, as_storage
 
 CONSTANT_FROM = 1 << 18
 """Cells of which the best constant is found; its loss is then taken over all."""
@@ -131,9 +131,9 @@ class Tally:
         kinds, where = np.unique(values, return_inverse=True)
         counts = np.bincount(where, weights=counts)
         storage = self.reading.storage
-        exact = isinstance(storage, SparseTensor) and not storage.weighted
+        exact = isinstance(storage, SparseStorage) and not storage.weighted
         if exact and not self.reading.whole:
-            assert isinstance(storage, SparseTensor)
+            assert isinstance(storage, SparseStorage)
             # How many zeros there are is known; the sample only said it about.
             counts[kinds == 0] = storage.n_cells - storage.nnz
         return kinds, counts

@@ -8,7 +8,7 @@ size of the tensor is ever made.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from smartcpd.backgrounds.sampled import weighted_cells
 from smartcpd.cells import SLAB_CELLS, slabs, values_at
 from smartcpd.losses import Domain, Loss
 from smartcpd.stack import stack
-from smartcpd.storage import Dense, SparseTensor, Storage
+from smartcpd.storage import Dense, SparseStorage, SparseTensor, Storage
 from smartcpd.storage.observed import stacked_rows, weights_at
 
 READ_WHOLE = 1 << 22
@@ -42,8 +42,8 @@ class Reading:
         self.loss = loss
         self.rng = np.random.default_rng(seed)
         self.ones = np.ones(factors[0].shape[1])
-        sparse = isinstance(storage, SparseTensor)
-        self.only_stored = isinstance(storage, SparseTensor) and storage.absent == "unobserved"
+        sparse = isinstance(storage, SparseStorage)
+        self.only_stored = isinstance(storage, SparseStorage) and storage.absent == "unobserved"
         self.whole = self.only_stored or storage.n_cells <= READ_WHOLE
         self.sampled_cells = 0 if self.whole else SAMPLE if sparse else READ_WHOLE
 
@@ -61,7 +61,7 @@ class Reading:
 
     def _cells(self) -> Iterator[Batch]:
         storage = self.storage
-        if isinstance(storage, SparseTensor):
+        if isinstance(storage, SparseStorage):
             if self.only_stored or not self.whole:
                 yield from self._stored(storage)
                 if not self.only_stored:
@@ -78,14 +78,21 @@ class Reading:
     def sample(self, count: int) -> tuple[np.ndarray, np.ndarray]:
         """Model values of observed cells and weights, with which sums over all are estimated."""
         if self.only_stored:
-            assert isinstance(self.storage, SparseTensor)
-            chosen = self.rng.integers(self.storage.nnz, size=count)
-            index = [c[chosen].astype(np.intp) for c in self.storage.indices]
-            weights = np.full(count, self.storage.nnz / count)
+            index = self._chosen(count)
+            weights = np.full(index[0].size, self.storage.nnz / index[0].size)  # type: ignore[attr-defined]
         else:
             cells = weighted_cells(stack(self.factors), self.storage.shape, count, self.rng)
             index, weights = cells.rows(slice(None)), cells.values
         return values_at(self.factors, self.ones, index), weights
+
+    def _chosen(self, count: int) -> list[np.ndarray]:
+        """Some entries."""
+        storage = self.storage
+        if not isinstance(storage, SparseTensor):
+            assert isinstance(storage, SparseStorage)
+            return storage.some_events(count, self.rng).rows(slice(None))
+        chosen = self.rng.integers(storage.nnz, size=count)
+        return [c[chosen].astype(np.intp) for c in storage.indices]
 
     def _all(self, x: np.ndarray) -> Iterator[Batch]:
         for where, m in slabs(self.factors, cells=SLAB_CELLS >> 2):
@@ -93,21 +100,18 @@ class Reading:
             yield Batch(list(index), x[where].astype(np.float64), m, np.ones(m.size))
 
     @staticmethod
-    def _scattered(storage: SparseTensor) -> np.ndarray:
+    def _scattered(storage: Any) -> np.ndarray:
         x = np.zeros(storage.n_cells)
-        x[np.ravel_multi_index([c.astype(np.intp) for c in storage.indices], storage.shape)] = (
-            storage.values
-        )
+        for index, values in storage.pieces(SLAB_CELLS):
+            x[np.ravel_multi_index(index, storage.shape)] = values
         return x
 
-    def _stored(self, storage: SparseTensor) -> Iterator[Batch]:
-        for start in range(0, storage.nnz, SLAB_CELLS):
-            piece = slice(start, start + SLAB_CELLS)
-            index = [c[piece].astype(np.intp) for c in storage.indices]
-            x = storage.values[piece].astype(np.float64)
+    def _stored(self, storage: Any) -> Iterator[Batch]:
+        for index, values in storage.pieces(SLAB_CELLS):
+            x = values.astype(np.float64)
             yield Batch(index, x, values_at(self.factors, self.ones, index), np.ones(x.size))
 
-    def _zeros(self, storage: SparseTensor) -> Batch:
+    def _zeros(self, storage: Any) -> Batch:
         cells = weighted_cells(stack(self.factors), storage.shape, SAMPLE, self.rng)
         index = cells.rows(slice(None))
         x = np.empty(SAMPLE)

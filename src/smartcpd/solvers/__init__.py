@@ -2,6 +2,8 @@
 
 from smartcpd.blocks import Blocks
 from smartcpd.errors import IncompatibleError, InvalidParameterError
+from smartcpd.partitions.preflight import preflight
+from smartcpd.partitions.tensor import PartitionedTensor, unread
 from smartcpd.problem import Problem
 from smartcpd.solvers.als import als
 from smartcpd.solvers.auto import auto, choice
@@ -17,6 +19,7 @@ from smartcpd.solvers.mm import mm
 from smartcpd.solvers.nonzeros import nonzeros
 from smartcpd.solvers.observed import observed
 from smartcpd.solvers.online import online
+from smartcpd.solvers.parts import parts
 from smartcpd.solvers.relaxed import relaxed
 from smartcpd.solvers.relay import Relay
 from smartcpd.solvers.smd import smd
@@ -30,6 +33,7 @@ _ALL = (
     observed,
     nonzeros,
     online,
+    parts,
     smd,
     mm,
     md,
@@ -65,6 +69,11 @@ def check(solver: Solver, problem: Problem) -> None:
             f"{problem.shape} is larger than max_memory allows. Allow more, or use one of the "
             f"solvers {able}."
         )
+    if isinstance(storage, PartitionedTensor):
+        if not solver.reads_parts:
+            able = ", ".join(repr(s.name) for s in _ALL if s.reads_parts)
+            raise unread(storage, f"solver '{solver.name}' does not do that (those of {able} do)")
+        preflight(storage, problem.rank).check(storage, problem.rank)
     solver.check(problem)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from smartcpd.blocks import Blocks
+from smartcpd.partitions.tensor import PartitionedTensor
 from smartcpd.problem import Problem
 from smartcpd.solvers.base import Result, Settings, Solver, Task
 from smartcpd.solvers.blocks import blocks
@@ -14,6 +15,7 @@ from smartcpd.solvers.mm import mm
 from smartcpd.solvers.nonzeros import nonzeros, suits
 from smartcpd.solvers.observed import observed
 from smartcpd.solvers.online import online
+from smartcpd.solvers.parts import finish_of, parts
 from smartcpd.solvers.relaxed import relaxed
 from smartcpd.solvers.relaxed import serves as serves_simplex
 from smartcpd.solvers.smd import smd
@@ -25,6 +27,10 @@ def choice(problem: Problem, settings: Settings) -> tuple[Solver, str]:
     storage = problem.storage
     if isinstance(storage, Blocks):
         return blocks, "X is larger than the memory it may take"
+    if isinstance(storage, PartitionedTensor):
+        if settings.given_start:
+            return finish_of(problem), "X is read part by part, and the start is yours"
+        return parts, "X is larger than max_memory and is read part by part"
     if settings.stochastic:
         return smd, "you chose how stochastic steps are made"
     if isinstance(storage, SparseTensor) and storage.absent == "unobserved":

@@ -92,7 +92,7 @@ class Solver:
     run: Run
     check: Callable[[Problem], None] = _accept
     """Raises IncompatibleError for a problem that this solver cannot serve."""
+    reads_parts: bool = False
+    """Whether it serves data that is read part by part."""
     compares_starts: bool = False
     """Whether a run makes starts of its own and compares them."""
-    reads_parts: bool = False
-    """Whether it serves data that is not in memory as a whole."""

@@ -23,7 +23,7 @@ from smartcpd.objectives.sparse import SparseObjective
 from smartcpd.problem import Problem
 from smartcpd.solvers.extrapolation import ratio
 from smartcpd.stack import offsets
-from smartcpd.storage import SparseTensor
+from smartcpd.storage import SparseStorage
 
 LENGTHENING = 1.9
 """Of exponents below 1, up to 1, while that goes downhill; a step after a rise is not lengthened.
@@ -159,7 +159,7 @@ def check(problem: Problem) -> None:
                 f"Multiplicative updates serve nonnegative factors under loss '{loss}'; got "
                 f"constraint '{constraint}' for mode {mode}. Use solver='md'{fix}."
             )
-    zeros = isinstance(storage, SparseTensor) and storage.absent == "zero"
+    zeros = isinstance(storage, SparseStorage) and storage.absent == "zero"
     if zeros and loss.background is None:
         raise IncompatibleError(
             "Multiplicative updates serve sparse data under the losses whose zeros have a closed "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from smartcpd.errors import IncompatibleError
 from smartcpd.kernels.compiling import Block
 from smartcpd.losses import Loss
+from smartcpd.storage.events import Events
 
 
 class Storage(Protocol):
@@ -106,6 +108,53 @@ class InMemory(Storage, Protocol):
         ...
 
 
+class SparseStorage:
+    """Base of storages that name some cells only: in memory, on disk or on other machines."""
+
+    shape: tuple[int, ...]
+    absent: str
+    """What other cells mean: "zero" or "unobserved"."""
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Of the values."""
+        raise NotImplementedError
+
+    @property
+    def nnz(self) -> int:
+        """Number of stored entries."""
+        raise NotImplementedError
+
+    @property
+    def n_events(self) -> int:
+        """Cells that passes read: the entries and, among zeros, those that are missing."""
+        raise NotImplementedError
+
+    def with_absent(self, absent: str) -> Any:
+        """The same entries with another meaning of the cells that are not stored."""
+        raise NotImplementedError
+
+    def load(self) -> Any:
+        """The whole tensor in memory."""
+        raise NotImplementedError
+
+    def marginals(self) -> list[np.ndarray]:
+        """The sums over the slices of each mode, as if all their cells were known."""
+        raise NotImplementedError
+
+    def pieces(self, size: int) -> Iterator[tuple[list[np.ndarray], np.ndarray]]:
+        """The entries, indices (of platform size) and values, at most so many at a time."""
+        raise NotImplementedError
+
+    def each_values(self) -> Iterator[np.ndarray]:
+        """All values that are stored, some at a time."""
+        raise NotImplementedError
+
+    def some_events(self, count: int, rng: np.random.Generator) -> Events:
+        """At most so many of the cells that passes read, drawn with replacement."""
+        raise NotImplementedError
+
+
 def as_storage(
     X: Any,
     absent: str = "zero",
@@ -116,24 +165,28 @@ def as_storage(
     """The storage for what the user passed.
 
     ``absent`` says what sparse data leaves out; ``mask`` and ``weights`` which cells of dense data
-    were observed, and how much they count; ``max_memory`` from which size on data is read in parts.
+    were observed, and how much they count. Data on disk stays there if it needs more than
+    ``max_memory``.
     """
     from smartcpd import blocks  # made of storages
     from smartcpd.labels import taken_off  # labels describe storages
+    from smartcpd.partitions.tensor import PartitionedTensor
     from smartcpd.storage.dense import Dense
     from smartcpd.storage.sparse import SparseTensor
 
     X, _ = taken_off(X)
     if isinstance(X, Dense | blocks.Blocks):
         return X
-    if isinstance(X, SparseTensor) or _is_sparse(X):
+    if isinstance(X, SparseStorage) or _is_sparse(X):
         if mask is not None or weights is not None:
             name, own = ("weights", "weights") if mask is None else ("mask", "missing")
             raise IncompatibleError(
                 f"{name}= is for dense arrays, and X is sparse ({type(X).__name__}). Say it of the "
                 f"tensor itself: SparseTensor(indices, values, shape, {own}=...)."
             )
-        return SparseTensor.of(X, absent)
+        if isinstance(X, PartitionedTensor):
+            X = X.with_absent(absent).within(max_memory)
+        return X if isinstance(X, PartitionedTensor) else SparseTensor.of(X, absent)
     if absent != "zero":
         raise IncompatibleError(
             f"absent={absent!r} is about cells that sparse data does not store; X is dense "

@@ -39,6 +39,12 @@ class Events:
     def unpack_block(self, dtype: str) -> Block:
         return unpack_block(self.values.dtype.name, dtype)
 
+    def at(self, positions: np.ndarray) -> Events:
+        """Some of them."""
+        weights = None if self.weights is None else self.weights[positions]
+        indices = tuple(column[positions] for column in self.indices)
+        return Events(indices, self.values[positions], self.shape, weights)
+
     def rows(self, positions: np.ndarray | slice) -> list[np.ndarray]:
         """The indices of chosen events, mode by mode."""
         return [column[positions].astype(np.intp) for column in self.indices]

@@ -8,16 +8,13 @@ from typing import Any
 import numpy as np
 
 from smartcpd.stack import offsets
-from smartcpd.storage.sparse import SparseTensor
-
-PIECE = 1 << 20
+from smartcpd.storage.base import SparseStorage
 
 
 def observed_values(storage: Any) -> Iterator[np.ndarray]:
     """All values that are stored and not missing, some at a time."""
-    if isinstance(storage, SparseTensor):
-        for start in range(0, storage.nnz, PIECE):
-            yield storage.values[start : start + PIECE]
+    if isinstance(storage, SparseStorage):
+        yield from storage.each_values()
         return
     for _, slab, seen in storage.observed_slabs():
         yield slab if seen is None else slab[seen]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,6 +16,7 @@ from smartcpd.kernels.compiling import Block
 from smartcpd.kernels.fibers import sparse_gather
 from smartcpd.losses import Data, Loss
 from smartcpd.stack import offsets
+from smartcpd.storage.base import SparseStorage
 from smartcpd.storage.entries import (
     canonical,
     checked_columns,
@@ -34,7 +35,7 @@ TINY = 1e-300
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class SparseTensor:
+class SparseTensor(SparseStorage):
     """A tensor of which only some cells are stored.
 
     Entries may come in any order; those of one cell are added up. They are kept sorted, the longest
@@ -110,6 +111,8 @@ class SparseTensor:
         """From a SciPy sparse array of any order, a pydata ``sparse`` array or a pyttb sptensor."""
         if isinstance(X, SparseTensor):
             return X if absent in ("zero", X.absent) else X.with_absent(absent)
+        if isinstance(X, SparseStorage):
+            return cls.of(X.load(), absent)
         if type(X).__module__.startswith("pyttb"):
             # An sptensor keeps its values as a column; one without nonzeros has no columns at all.
             subs = np.asarray(X.subs).reshape(-1, len(X.shape))
@@ -153,9 +156,17 @@ class SparseTensor:
         return len(self.shape)
 
     @property
+    def dtype(self) -> np.dtype:
+        return self.values.dtype
+
+    @property
     def nnz(self) -> int:
         """Number of stored entries."""
         return self.values.size
+
+    @property
+    def n_events(self) -> int:
+        return len(self.events)
 
     @property
     def n_cells(self) -> int:
@@ -210,6 +221,10 @@ class SparseTensor:
         """For each mode, the fibers that are not empty. Built once, when first asked for."""
         return build_fiber_indices(self.events.indices, self.shape)
 
+    def load(self) -> SparseTensor:
+        """Itself."""
+        return self
+
     def to_dense(self, max_bytes: float = 1e9) -> np.ndarray:
         """All cells as a NumPy array; an array larger than ``max_bytes`` is refused."""
         size = self.n_cells * self.values.itemsize
@@ -245,7 +260,7 @@ class SparseTensor:
 
     def read_cells(self, rows: np.ndarray, x: np.ndarray) -> None:
         """Cells that are not stored read as zero."""
-        _read(self.events, rows, x)
+        read_events(self.events, rows, x)
 
     def weights_handle(self) -> np.ndarray:
         if self.events.weights is None:
@@ -262,13 +277,26 @@ class SparseTensor:
         if self.events.weights is None:
             w[:] = 1.0
         else:
-            _read(self._excess, rows, w)
+            read_events(self._excess, rows, w)
             w += 1.0
 
     @cached_property
     def _excess(self) -> Events:
         """By how much weights differ from 1, as values: 0 where there is no event."""
         return Events(self.events.indices, self.events.own_weights() - 1.0, self.shape)
+
+    def pieces(self, size: int) -> Iterator[tuple[list[np.ndarray], np.ndarray]]:
+        for start in range(0, self.nnz, size):
+            piece = slice(start, start + size)
+            yield [c[piece].astype(np.intp) for c in self.indices], self.values[piece]
+
+    def each_values(self) -> Iterator[np.ndarray]:
+        for start in range(0, self.nnz, PIECE):
+            yield self.values[start : start + PIECE]
+
+    def some_events(self, count: int, rng: np.random.Generator) -> Events:
+        n = self.n_events
+        return self.events.at(rng.integers(n, size=min(count, n)) if n else np.arange(0))
 
     def mean(self) -> float:
         return self._sum(self.values) / max(self.n_observed, TINY)
@@ -362,7 +390,13 @@ def _cells_of(cells: Any, shape: tuple[int, ...]) -> list[np.ndarray]:
     return columns
 
 
-def _read(events: Events, rows: np.ndarray, x: np.ndarray) -> None:
-    """Values of cells; 0 where there is no event."""
-    handle = np.array([*events.handle(), len(events), *significance(events.shape)], np.int64)
+def read_events(
+    events: Events, rows: np.ndarray, x: np.ndarray, order: Sequence[int] | None = None
+) -> None:
+    """Values of cells; 0 where there is no event.
+
+    ``order`` has the modes that events are sorted by, if that is not by their own lengths.
+    """
+    modes = significance(events.shape) if order is None else order
+    handle = np.array([*events.handle(), len(events), *modes], np.int64)
     sparse_cells(events.values.dtype.name)(handle, offsets(events.shape), rows, x)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,11 +13,12 @@ from smartcpd.errors import InvalidDataError, InvalidParameterError
 from smartcpd.labels import Kind, LabelledTensor, Mode
 from smartcpd.storage.sparse import SparseTensor
 from smartcpd.tables.account import Account
-from smartcpd.tables.counting import Cells, cells
+from smartcpd.tables.counting import cells
 from smartcpd.tables.keys import TABLE, Key, Wish
-from smartcpd.tables.measure import measure
+from smartcpd.tables.measure import Measure, measure
 from smartcpd.tables.sources import Rows, Source, opened
 from smartcpd.tables.sql import SOURCE, explained, listed, one_row, reason
+from smartcpd.tables.streaming import Pieces, pieces
 from smartcpd.tables.wishes import column_names, find_column, mode_names, wishes
 
 
@@ -33,6 +35,7 @@ def from_table(
     header: bool | None = None,
     max_labels: int = 1_000_000,
     max_memory: str | int | None = None,
+    out: str | os.PathLike[str] | None = None,
 ) -> LabelledTensor:
     """Aggregate a table of events to a sparse tensor whose rows keep their names.
 
@@ -69,11 +72,16 @@ def from_table(
     max_memory : str or int, optional
         What the aggregation may use, such as ``"4GB"``, before it goes to disk; by default half
         of the memory. A DuckDB relation keeps the limit of its own connection.
+    out : path, optional
+        A folder to write the tensor to, with a name that ends with ``.parts``, for tables whose
+        cells exceed the memory: they are then never there all at once. One that exists is
+        replaced.
 
     Returns
     -------
     LabelledTensor
-        Its ``notes`` say how many rows were left out and why, and what was chosen.
+        Its ``notes`` say how many rows were left out and why, and what was chosen. With ``out``
+        its tensor is a `PartitionedTensor`, which fits read part by part if it is large.
 
     Examples
     --------
@@ -88,6 +96,8 @@ def from_table(
         raise InvalidParameterError(
             f"max_labels must be a whole number, at least 2; got {max_labels!r}."
         )
+    if out is not None and not os.fspath(out).lower().endswith(".parts"):
+        raise InvalidParameterError(f"out must end with '.parts'; got {os.fspath(out)!r}.")
     request = Request(names, None if value is None else str(value), agg, bins, top, rest, where)
     with opened(data, max_memory, header) as source:
         wanted = column_names(names, request.value)
@@ -95,9 +105,12 @@ def from_table(
         source.examine(wanted)
         _check_where(source, where)
         with explained(f"Aggregating {source.name}"):
-            found, account = _aggregated(source, request, max_labels)
+            if out is not None:
+                parted, account = _aggregated(source, request, max_labels, pieces)
+                return _written(out, parted, account)
+            found, account = _aggregated(source, request, max_labels, cells)
     for mode, index in zip(found.modes, found.indices, strict=True):
-        _note_gaps(mode, index, account)
+        _note_gaps(mode, np.unique(index).size, account)
     shape = tuple(len(mode) for mode in found.modes)
     tensor = SparseTensor(found.indices, found.values, shape, found.absent)
     account.report()
@@ -122,7 +135,24 @@ class Request:
         return "" if self.where is None else f" WHERE (\n{self.where}\n)"
 
 
-def _aggregated(source: Source, request: Request, max_labels: int) -> tuple[Cells, Account]:
+def _written(out: str | os.PathLike[str], found: Pieces, account: Account) -> LabelledTensor:
+    """Straight from the group-by to a folder of parts."""
+    from smartcpd.partitions import write_pieces
+
+    for mode, used in zip(found.modes, found.used, strict=True):
+        _note_gaps(mode, used, account)
+    shape = [len(mode) for mode in found.modes]
+    tensor = write_pieces(out, found, shape, found.absent, modes=found.modes, notes=account.notes)
+    account.report()
+    return LabelledTensor(tensor, found.modes, account.notes)
+
+
+Aggregation = Callable[[Rows, Sequence[Key], Measure, int, Account], Any]
+
+
+def _aggregated(
+    source: Source, request: Request, max_labels: int, aggregate: Aggregation
+) -> tuple[Any, Account]:
     """The cells of the tensor, and an account of what is not in them."""
     wished = wishes(source, request.names, request.bins, request.top, request.rest)
     column = None if request.value is None else find_column(source, request.value)
@@ -132,11 +162,11 @@ def _aggregated(source: Source, request: Request, max_labels: int) -> tuple[Cell
     (count,) = one_row(rows.sql(f"SELECT count(*) FROM {rows.table}"))
     faults = source.rejected()
     if source.wrongly_decoded(faults):
-        return _aggregated(source, request, max_labels)
+        return _aggregated(source, request, max_labels, aggregate)
     misjudged = source.misjudged(faults, count)
     if misjudged:
         source.as_text(misjudged)
-        found, account = _aggregated(source, request, max_labels)
+        found, account = _aggregated(source, request, max_labels, aggregate)
         account.decide(
             "Read as text, since many values further down are not what the beginning of the file "
             f"promised: {listed(misjudged)}."
@@ -150,7 +180,7 @@ def _aggregated(source: Source, request: Request, max_labels: int) -> tuple[Cell
     keys = _keys(rows, wished)
     for key in keys:
         account.decide(*key.notes)
-    return cells(rows, keys, measured, max_labels, account), account
+    return aggregate(rows, keys, measured, max_labels, account), account
 
 
 def _keys(rows: Rows, wished: Sequence[Wish]) -> list[Key]:
@@ -194,11 +224,11 @@ def _nothing(source: Source, where: str | None, account: Account) -> InvalidData
     return InvalidDataError(f"There is no row in {source.name}. {why}".strip())
 
 
-def _note_gaps(mode: Mode, index: np.ndarray, account: Account) -> None:
+def _note_gaps(mode: Mode, used: int, account: Account) -> None:
     """A time axis that is mostly empty is seldom what was meant."""
     if mode.kind is not Kind.TIME:
         return
-    empty = len(mode) - np.unique(index).size
+    empty = len(mode) - used
     if empty > len(mode) / 2:
         first, last = mode.text()[0], mode.text()[-1]
         account.decide(

@@ -42,10 +42,19 @@ class Cells:
     absent: str
 
 
-def cells(
-    rows: Rows, keys: Sequence[Key], measure: Measure, max_labels: int, account: Account
-) -> Cells:
-    """Aggregate the rows; the account learns what is left out."""
+@dataclass(frozen=True)
+class Plan:
+    """How rows become cells: a number for each key, and which of them share a word."""
+
+    numbered: list[Slots]
+    words: list[list[int]]
+    measure: Measure
+    count: int
+    """Rows of the table."""
+
+
+def planned(rows: Rows, keys: Sequence[Key], measure: Measure, max_labels: int) -> Plan:
+    """Learn what the numbers depend on."""
     wanted = [ranges_wanted(key) for key in keys]
     queries = [sql for part in wanted for sql in part] + list(measure.facts())
     found = one_row(rows.sql(f"SELECT {', '.join(['count(*)', *queries])} FROM {rows.table}"))
@@ -54,24 +63,39 @@ def cells(
     for i, (key, part) in enumerate(zip(keys, wanted, strict=True)):
         numbered.append(slots(i, key, facts[: len(part)], rows, count, max_labels))
         facts = facts[len(part) :]
-    words = _words(numbered)
-    informed = measure.informed(count, facts)
-    if _sorts(rows, numbered, words, informed, count):
-        columns = _sorted(rows, numbered, words, informed, count)
+    return Plan(numbered, _words(numbered), measure.informed(count, facts), count)
+
+
+def cells(
+    rows: Rows, keys: Sequence[Key], measure: Measure, max_labels: int, account: Account
+) -> Cells:
+    """Aggregate the rows; the account learns what is left out."""
+    plan = planned(rows, keys, measure, max_labels)
+    numbered, words = plan.numbered, plan.words
+    if _sorts(rows, numbered, words, plan.measure, plan.count):
+        columns = _sorted(rows, numbered, words, plan.measure, plan.count)
     else:
-        columns = _grouped(rows, numbered, words, informed)
-    columns = _unpacked(columns, numbered, words)
-    kept = _tally(columns, numbered, measure, account)
+        columns = _grouped(rows, plan)
+    columns = unpacked(columns, plan)
+    kept, tally = tallied(columns, plan)
+    tally.report(account)
     if not kept.all():
         columns = {name: column[kept] for name, column in columns.items()}
     if not columns["rows"].size:
-        raise InvalidDataError(f"No row of {rows.name} can be used. {' '.join(account.losses)}")
+        raise nothing_used(rows, account)
     modes, indices = [], []
     for i, slot in enumerate(numbered):
-        mode, index = _finished(slot, columns.pop(f"i{i}"), columns["rows"], account)
+        index = columns.pop(f"i{i}")
+        occurs = np.zeros(slot.size, bool)
+        occurs[index] = True
+        mode, order = finished_mode(slot, occurs, gathered(slot, index, columns["rows"]), account)
         modes.append(mode)
-        indices.append(index)
+        indices.append(index if order is None else order[index])
     return Cells(tuple(modes), tuple(indices), measure.finished(columns), measure.absent)
+
+
+def nothing_used(rows: Rows, account: Account) -> InvalidDataError:
+    return InvalidDataError(f"No row of {rows.name} can be used. {' '.join(account.losses)}")
 
 
 def _words(numbered: Sequence[Slots]) -> list[list[int]]:
@@ -111,16 +135,20 @@ def _sorted(
     return {**columns, "value": measure.of_sums(columns)}
 
 
-def _grouped(
-    rows: Rows, numbered: Sequence[Slots], words: Sequence[Sequence[int]], measure: Measure
-) -> dict[str, np.ndarray]:
-    """The same from a group-by, which goes to disk where memory does not suffice."""
-    names = ", ".join(f"w{n}" for n in range(len(words)))
-    columns = rows.sql(
+def grouping(rows: Rows, plan: Plan) -> str:
+    """The SQL of a group-by, which goes to disk where memory does not suffice."""
+    measure = plan.measure
+    names = ", ".join(f"w{n}" for n in range(len(plan.words)))
+    return (
         f"SELECT {names}, {', '.join(measure.results())} FROM (SELECT "
         f"{', '.join([names, 'count(*) AS rows', *measure.aggregates()])} FROM "
-        f"({_lines(rows, numbered, words, measure.value())}) GROUP BY {names})"
-    ).fetchnumpy()
+        f"({_lines(rows, plan.numbered, plan.words, measure.value())}) GROUP BY {names})"
+    )
+
+
+def _grouped(rows: Rows, plan: Plan) -> dict[str, np.ndarray]:
+    """The same from a group-by."""
+    columns = rows.sql(grouping(rows, plan)).fetchnumpy()
     # Sorting by the first word is quicker than by indices later.
     order = np.argsort(columns["w0"])
     return {name: np.asarray(columns.pop(name))[order] for name in list(columns)}
@@ -156,15 +184,13 @@ def _lines(
     return f"SELECT {', '.join(packed)} FROM (SELECT {', '.join(inner)} FROM {rows.table}){joins}"
 
 
-def _unpacked(
-    columns: dict[str, np.ndarray], numbered: Sequence[Slots], words: Sequence[Sequence[int]]
-) -> dict[str, np.ndarray]:
+def unpacked(columns: dict[str, np.ndarray], plan: Plan) -> dict[str, np.ndarray]:
     """With one column of indices a key instead of words."""
-    for n, members in enumerate(words):
+    for n, members in enumerate(plan.words):
         word = columns.pop(f"w{n}")
         shift = 0
         for i in reversed(members):
-            slot = numbered[i]
+            slot = plan.numbered[i]
             index = np.empty(word.size, np.min_scalar_type(slot.missing))
             for piece in sorting.pieces(word.size):
                 index[piece] = (word[piece] >> shift) & ((1 << slot.bits) - 1)
@@ -173,51 +199,63 @@ def _unpacked(
     return columns
 
 
-def _tally(
-    columns: dict[str, np.ndarray], numbered: Sequence[Slots], measure: Measure, account: Account
-) -> np.ndarray:
-    """Account for rows left out; which cells are kept."""
-    rows = columns["rows"]
-    total = int(rows.sum())
+@dataclass(frozen=True)
+class Tally:
+    """Rows of the table that were left out, by column and reason, of so many."""
+
+    counts: dict[tuple[str, str], int]
+    rows: int
+
+    def __add__(self, other: Tally) -> Tally:
+        keys = [*self.counts, *(key for key in other.counts if key not in self.counts)]
+        counts = {key: self.counts.get(key, 0) + other.counts.get(key, 0) for key in keys}
+        return Tally(counts, self.rows + other.rows)
+
+    def report(self, account: Account) -> None:
+        for (name, fault), count in self.counts.items():
+            account.missing(name, fault, count, self.rows)
+
+
+def tallied(columns: dict[str, np.ndarray], plan: Plan) -> tuple[np.ndarray, Tally]:
+    """Which cells are kept, and an account of the rows of the others."""
+    rows, measure = columns["rows"], plan.measure
     kept = np.ones(rows.size, bool)
-    told = set()
-    for i, slot in enumerate(numbered):
+    counts: dict[tuple[str, str], int] = {}
+    for i, slot in enumerate(plan.numbered):
         key = slot.key
         missing = columns[f"i{i}"] == slot.missing
         kept &= ~missing
-        if (key.column.name, key.fault) not in told:
-            account.missing(key.column.name, key.fault, int(rows[missing].sum()), total)
-            told.add((key.column.name, key.fault))
+        counts.setdefault((key.column.name, key.fault), int(rows[missing].sum()))
         if slot.dropped is not None:
             dropped = columns[f"i{i}"] == slot.dropped
             kept &= ~dropped
             fault = f"is not among the {slot.dropped:,} most frequent"
-            account.missing(key.name, fault, int(rows[dropped].sum()), total)
+            counts[key.name, fault] = int(rows[dropped].sum())
     if measure.column is not None and "used" in columns:
         used = columns["used"]
-        account.missing(measure.column.name, measure.fault, int((rows - used).sum()), total)
+        counts[measure.column.name, measure.fault] = int((rows - used).sum())
         kept &= used > 0
-    return kept
+    return kept, Tally(counts, int(rows.sum()))
 
 
-def _finished(
-    slot: Slots, index: np.ndarray, rows: np.ndarray, account: Account
-) -> tuple[Mode, np.ndarray]:
-    """The mode with rows for what occurs, and the index of every cell in it."""
-    occurs = np.zeros(slot.size, bool)
-    occurs[index] = True
+def gathered(slot: Slots, index: np.ndarray, rows: np.ndarray) -> int:
+    """Rows of the table in the row of the mode that is for all other labels."""
+    return int(rows[index == slot.size - 1].sum()) if slot.gathers else 0
+
+
+def finished_mode(
+    slot: Slots, occurs: np.ndarray, in_others: int, account: Account
+) -> tuple[Mode, np.ndarray | None]:
+    """The mode with rows for what occurs, and the row of each number if it is another."""
     mode, order = slot.finish(occurs)
-    others = slot.size - 1
-    if slot.gathers and occurs[others]:
+    if in_others:
         account.decide(
-            f"{int(rows[index == others].sum()):,} rows are gathered in {mode.text()[-1]!r}: their "
-            f"{slot.key.name!r} is not among the {others:,} most frequent."
+            f"{in_others:,} rows are gathered in {mode.text()[-1]!r}: their "
+            f"{slot.key.name!r} is not among the {slot.size - 1:,} most frequent."
         )
     if len(mode) == 1:
         raise InvalidDataError(
             f"Mode {mode.name!r} has one label only, {mode.text()[0]!r}, in the rows used, so it "
             "says nothing; leave it out of modes, or choose a finer bin."
         )
-    if order is not None:
-        index = order.astype(np.min_scalar_type(len(mode) - 1))[index]
-    return mode, index
+    return mode, None if order is None else order.astype(np.min_scalar_type(len(mode) - 1))

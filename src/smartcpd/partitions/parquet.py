@@ -1,0 +1,71 @@
+"""Entries in Parquet files, by DuckDB: indices ``i0``, ``i1``, ..., ``value`` and ``weight``."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from smartcpd.errors import InvalidDataError
+from smartcpd.storage.entries import Entries
+from smartcpd.tables.sql import literal, reason
+
+TABLE = "_smartcpd_entries"
+
+
+@cache
+def _database(process: int) -> Any:
+    """One a process, since opening one takes longer than reading a small part."""
+    import duckdb  # not needed by those who fit arrays
+
+    connection = duckdb.connect()
+    # One thread: files are read and written next to a fit that has use for the others. And what
+    # was read is kept by whoever asked for it, and nobody else.
+    connection.execute("SET threads = 1")
+    connection.execute("SET enable_external_file_cache = false")
+    return connection
+
+
+def _connection() -> Any:
+    """To that database, for one thread."""
+    return _database(os.getpid()).cursor()
+
+
+def write_entries(path: Path, entries: Entries) -> None:
+    columns = {f"i{n}": column for n, column in enumerate(entries.columns)}
+    columns["value"] = entries.values
+    if entries.weights is not None:
+        columns["weight"] = entries.weights
+    with _connection() as connection:
+        connection.register(TABLE, columns)
+        connection.execute(
+            f"COPY (SELECT * FROM {TABLE}) TO {literal(str(path))} "
+            "(FORMAT parquet, COMPRESSION zstd)"
+        )
+
+
+def read_entries(path: Path, order: int, weighted: bool) -> Entries:
+    import duckdb
+
+    names = [f"i{n}" for n in range(order)] + ["value"] + ["weight"] * weighted
+    try:
+        with _connection() as connection:
+            found = connection.execute(
+                f"SELECT {', '.join(names)} FROM read_parquet({literal(str(path))})"
+            ).fetchnumpy()
+    except duckdb.Error as error:
+        raise InvalidDataError(
+            f"{path} cannot be read: {reason(error)} Write the folder anew."
+        ) from None
+    columns = [np.asarray(found[name]) for name in names]
+    return Entries(columns[:order], columns[order], columns[order + 1] if weighted else None)
+
+
+def read_values(path: Path) -> np.ndarray:
+    """The values alone."""
+    with _connection() as connection:
+        query = f"SELECT value FROM read_parquet({literal(str(path))})"
+        return np.asarray(connection.execute(query).fetchnumpy()["value"])

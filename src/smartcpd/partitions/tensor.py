@@ -1,0 +1,378 @@
+"""A sparse tensor on disk, of which one part at a time is in memory."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from smartcpd import memory
+from smartcpd.errors import IncompatibleError, InvalidDataError
+from smartcpd.kernels.compiling import Block
+from smartcpd.labels import LabelledTensor, Mode
+from smartcpd.losses import Data, Loss
+from smartcpd.partitions.blocks import RowBlock
+from smartcpd.partitions.manifest import FIGURES, LABELS, Manifest
+from smartcpd.partitions.parquet import read_entries, read_values
+from smartcpd.prefetching import prefetched
+from smartcpd.stack import offsets
+from smartcpd.storage.base import SparseStorage
+from smartcpd.storage.entries import significance, smallest
+from smartcpd.storage.events import Events
+from smartcpd.storage.sparse import TINY, SparseTensor, read_events
+
+if TYPE_CHECKING:
+    from smartcpd.backgrounds.base import Sum
+
+WORKING_COPIES = 2.2
+"""Of the entries, that a fit in memory holds at its peak: the draws of sampled batches beside it,
+or what they are made from."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PartitionedTensor(SparseStorage):
+    """A sparse tensor in a folder, its entries in files that each hold some rows of one mode.
+
+    `smartcpd.read` opens it, `smartcpd.write`, ``smartcpd convert`` and `smartcpd.from_table` write
+    it. Fits load it whole where it fits in ``max_memory``, and read it part by part where not.
+    """
+
+    path: Path
+    manifest: Manifest
+    max_memory: int | None = None
+    """Bytes that fits may use; half of the memory by default."""
+    figures: dict[str, np.ndarray] = field(default_factory=dict)
+    _whole: dict[str, weakref.ref[SparseTensor]] = field(default_factory=dict)
+    """The tensor in memory, while somebody has use for it."""
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> PartitionedTensor:
+        """Read what the folder says about itself, but no entries."""
+        folder = Path(path)
+        manifest = Manifest.read(folder)
+        try:
+            with np.load(folder / FIGURES, allow_pickle=False) as held:
+                figures = dict(held)
+        except (OSError, ValueError) as error:
+            raise InvalidDataError(
+                f"{folder / FIGURES} cannot be read ({error}); write the folder anew."
+            ) from None
+        return cls(folder, manifest, None, figures)
+
+    def labelled(self) -> PartitionedTensor | LabelledTensor:
+        """With the names and labels of its modes, if it has any."""
+        names, kinds = self.manifest.names, self.manifest.kinds
+        if names is None or kinds is None:
+            return self
+        with np.load(self.path / LABELS, allow_pickle=False) as held:
+            labels = [held[f"labels_{n}"] for n in range(len(names))]
+        modes = tuple(map(Mode, names, labels, kinds))
+        return LabelledTensor(self, modes, self.manifest.notes)
+
+    def within(self, max_memory: str | int | None) -> PartitionedTensor | SparseTensor:
+        """The whole tensor in memory if a fit of that has room in ``max_memory``, else itself."""
+        budget = memory.budget(max_memory if max_memory is not None else self.max_memory)
+        if self.bytes_of_fit <= budget:
+            return self.load()
+        return replace(self, max_memory=budget)
+
+    def with_absent(self, absent: str) -> PartitionedTensor:
+        """Itself, if cells that are not stored mean that; as for `SparseTensor.of`."""
+        if absent in ("zero", self.absent):
+            return self
+        raise IncompatibleError(
+            f"{self!r} was written with absent='zero', and its figures depend on that. Write it "
+            f"anew from X.load().with_absent({absent!r}), or pass that."
+        )
+
+    def load(self) -> SparseTensor:
+        """The whole tensor in memory."""
+        held = self._whole.get("tensor")
+        known = None if held is None else held()
+        if known is not None:
+            return known
+        count = sum(part.nnz for part in self.manifest.parts)
+        columns = [np.empty(count, smallest(size)) for size in self.shape]
+        values = np.empty(count, self.dtype)
+        weights = np.empty(count) if self.weighted else None
+        done = 0
+        for part in self.manifest.parts:
+            entries = read_entries(self.path / part.file, len(self.shape), self.weighted)
+            where = slice(done, done + part.nnz)
+            for column, read in zip(columns, entries.columns, strict=True):
+                column[where] = read
+            values[where] = entries.values
+            if weights is not None:
+                weights[where] = entries.weights
+            done += part.nnz
+        whole = SparseTensor(tuple(columns), values, self.shape, self.absent, weights)
+        self._whole["tensor"] = weakref.ref(whole)
+        return whole
+
+    def __repr__(self) -> str:
+        shape = "x".join(map(str, self.shape))
+        what = "nonzeros" if self.absent == "zero" else "observed"
+        return (
+            f"PartitionedTensor({shape}, {self.nnz:,} {what} in {self.n_parts} "
+            f"part{'s' * (self.n_parts > 1)}, "
+            f"{self.dtype}, {str(self.path)!r})"
+        )
+
+    # What parts are and hold.
+
+    @property
+    def n_parts(self) -> int:
+        return len(self.manifest.parts)
+
+    def block(self, number: int) -> RowBlock:
+        """The rows that a part has."""
+        part = self.manifest.parts[number]
+        return RowBlock(self.shape, self.manifest.mode, part.first, part.last)
+
+    def events(self, number: int) -> Events:
+        """The entries of a part as compiled loops read them, counted from its first row."""
+        part, mode = self.manifest.parts[number], self.manifest.mode
+        entries = read_entries(self.path / part.file, len(self.shape), self.weighted)
+        own = entries.columns[mode]
+        near = (own - own.dtype.type(part.first)).astype(smallest(part.last - part.first + 1))
+        columns = [near if n == mode else c for n, c in enumerate(entries.columns)]
+        values = entries.values.astype(self.dtype, copy=False)
+        return Events(tuple(columns), values, self.block(number).shape, entries.weights)
+
+    def event_sums(
+        self,
+        loss: Loss,
+        part: str,
+        A: np.ndarray,
+        want_gradient: bool,
+        n_threads: int,
+        convex: bool = False,
+    ) -> Iterator[tuple[RowBlock, Sum]]:
+        """What `event_sum` gives for each part, in order, read ahead of their use."""
+        from smartcpd.objectives.events import event_sum  # objectives are made of storages
+
+        for number, events in prefetched(range(self.n_parts), self.events):
+            block = self.block(number)
+            yield (
+                block,
+                event_sum(
+                    events,
+                    loss,
+                    part,
+                    block.take(A),
+                    want_gradient,
+                    n_threads,
+                    convex=convex,
+                ),
+            )
+
+    def sample(self, count: int, rng: np.random.Generator) -> SparseTensor:
+        """A tensor of so many entries, drawn from all of them; reads every part once."""
+        sizes = np.array([part.nnz for part in self.manifest.parts])
+        counts = rng.multivariate_hypergeometric(sizes, min(count, sizes.sum()), method="marginals")
+        seeds = rng.integers(2**63, size=self.n_parts)
+        drawn = []
+        for number, entries in prefetched(range(self.n_parts), self._entries):
+            own = np.random.default_rng(seeds[number])
+            chosen = own.choice(sizes[number], counts[number], replace=False, shuffle=False)
+            drawn.append(entries.at(np.sort(chosen)))
+        columns = tuple(
+            np.concatenate([d.columns[n] for d in drawn]) for n in range(len(self.shape))
+        )
+        values = np.concatenate([d.values for d in drawn])
+        weights = np.concatenate([d.weights for d in drawn]) if self.weighted else None
+        return SparseTensor(columns, values, self.shape, self.absent, weights)
+
+    def _entries(self, number: int) -> Any:
+        part = self.manifest.parts[number]
+        return read_entries(self.path / part.file, len(self.shape), self.weighted)
+
+    def pieces(self, size: int) -> Iterator[tuple[list[np.ndarray], np.ndarray]]:
+        for _, entries in prefetched(range(self.n_parts), self._entries):
+            known = entries
+            if entries.weights is not None:
+                known = entries.at(entries.weights > 0)
+            for start in range(0, known.values.size, size):
+                piece = slice(start, start + size)
+                index = [c[piece].astype(np.intp) for c in known.columns]
+                yield index, known.values[piece]
+
+    def each_values(self) -> Iterator[np.ndarray]:
+        """The values of all entries, part by part."""
+        for part in self.manifest.parts:
+            yield read_values(self.path / part.file)
+
+    # What a storage offers to fits.
+
+    @property
+    def shape(self) -> tuple[int, ...]:  # type: ignore[override]
+        return self.manifest.shape
+
+    @property
+    def absent(self) -> str:  # type: ignore[override]
+        return self.manifest.absent
+
+    @property
+    def dtype(self) -> np.dtype:
+        return np.dtype(self.manifest.dtype)
+
+    @property
+    def nnz(self) -> int:
+        return self.manifest.nnz
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the entries take in memory."""
+        return self.manifest.nbytes
+
+    @property
+    def bytes_on_disk(self) -> int:
+        return sum((self.path / part.file).stat().st_size for part in self.manifest.parts)
+
+    @property
+    def bytes_of_fit(self) -> int:
+        """Bytes that a fit of the whole tensor in memory takes for entries."""
+        return int(WORKING_COPIES * self.nbytes) + 4 * self.nnz
+
+    @property
+    def n_cells(self) -> int:
+        return self.manifest.n_cells
+
+    @property
+    def n_missing(self) -> int:
+        return sum(part.n_missing for part in self.manifest.parts)
+
+    @cached_property
+    def n_observed(self) -> float:
+        weight = sum(part.weight for part in self.manifest.parts)
+        if self.absent == "unobserved":
+            return weight if self.weighted else self.nnz
+        known = self.n_cells - self.n_missing
+        return known + (weight - self.nnz) if self.weighted else known
+
+    @property
+    def weighted(self) -> bool:
+        return self.manifest.weighted
+
+    @property
+    def heaviest(self) -> float:
+        return self.manifest.heaviest
+
+    @property
+    def row_weights(self) -> list[np.ndarray]:
+        return self._by_mode("row_weights")
+
+    def unobserved_rows(self) -> list[np.ndarray]:
+        return self._by_mode("unobserved")
+
+    def marginals(self) -> list[np.ndarray]:
+        return self._by_mode("marginals")
+
+    def _by_mode(self, name: str) -> list[np.ndarray]:
+        return [self.figures[f"{name}_{n}"] for n in range(len(self.shape))]
+
+    def some_events(self, count: int, rng: np.random.Generator) -> Events:
+        columns = self._by_mode("sample")
+        kept = columns[0].size
+        chosen = rng.integers(kept, size=min(count, kept))
+        weights = self.figures.get("sample_weights")
+        return Events(
+            tuple(column[chosen] for column in columns),
+            self.figures["sample_values"][chosen],
+            self.shape,
+            None if weights is None else weights[chosen],
+        )
+
+    @property
+    def n_events(self) -> int:
+        return sum(part.nnz for part in self.manifest.parts)
+
+    def mean(self) -> float:
+        return sum(part.total for part in self.manifest.parts) / max(self.n_observed, TINY)
+
+    def mean_square(self) -> float:
+        return sum(part.squares for part in self.manifest.parts) / max(self.n_observed, TINY)
+
+    def typical(self) -> float:
+        return self.manifest.typical
+
+    def lowest(self) -> float:
+        stored = min(part.lowest for part in self.manifest.parts)
+        return stored if self.absent == "unobserved" else min(stored, 0.0)
+
+    def check(self, loss: Loss) -> None:
+        if self.absent == "zero" and not loss.allows_zeros:
+            raise IncompatibleError(
+                f"Loss '{loss}' cannot describe exact zeros (it goes to infinity there), and the "
+                f"{self.n_cells - self.nnz:,} cells that are not stored are zeros. Use loss="
+                "'poisson' or 'beta(0.5)', or write the folder with absent='unobserved' if nobody "
+                "looked at them."
+            )
+        lowest, allowed = loss.data.value
+        for part in self.manifest.parts:
+            bad = [x for x in (part.lowest, part.highest) if not np.isfinite(x) or x < lowest]
+            if loss.data is Data.BINARY and not bad and not (part.whole and part.highest <= 1):
+                bad = [part.highest]
+            if bad:
+                raise InvalidDataError(
+                    f"{self.path / part.file} holds {bad[0]:g}: loss '{loss}' needs {allowed}."
+                )
+
+    def handle(self) -> np.ndarray:
+        raise self._unread()
+
+    def gather_block(self, dtype: str) -> Block:
+        raise self._unread()
+
+    def weights_handle(self) -> np.ndarray:
+        raise self._unread()
+
+    def weigh_block(self, dtype: str) -> Block:
+        raise self._unread()
+
+    def read_cells(self, rows: np.ndarray, x: np.ndarray) -> None:
+        """Every part is read for it: ask for many cells at a time."""
+        for here, events, local in self._parts_of(rows):
+            found = np.empty(local.shape[1])
+            read_events(events, local, found, significance(self.shape))
+            x[here] = found
+
+    def read_weights(self, rows: np.ndarray, w: np.ndarray) -> None:
+        w[:] = 1.0
+        if not self.weighted:
+            return
+        for here, events, local in self._parts_of(rows):
+            found = np.empty(local.shape[1])
+            excess = Events(events.indices, events.own_weights() - 1.0, events.shape)
+            read_events(excess, local, found, significance(self.shape))
+            w[here] += found
+
+    def _parts_of(self, rows: np.ndarray) -> Iterator[tuple[np.ndarray, Events, np.ndarray]]:
+        """For each part which of the cells are its own, its entries, and the cells' rows in it."""
+        starts = offsets(self.shape)
+        own = rows[self.manifest.mode].astype(np.int64) - starts[self.manifest.mode]
+        for number, events in prefetched(range(self.n_parts), self.events):
+            block = self.block(number)
+            here = np.flatnonzero((own >= block.first) & (own <= block.last))
+            local = rows[:, here].astype(np.int64) - starts[:-1, None]
+            local[block.mode] -= block.first
+            local += offsets(block.shape)[:-1, None]
+            yield here, events, np.ascontiguousarray(local, np.uint32)
+
+    def _unread(self) -> IncompatibleError:
+        return unread(self, "this reads fibers in any order")
+
+
+def unread(X: PartitionedTensor, why: str) -> IncompatibleError:
+    """The error of whoever needs the whole tensor in memory."""
+    budget = memory.readable(memory.budget(X.max_memory))
+    return IncompatibleError(
+        f"{X!r} is larger than max_memory={budget} and is read part by part, but {why}. Raise "
+        f"max_memory to {memory.readable(X.bytes_of_fit)} or more, or pass X.load()."
+    )

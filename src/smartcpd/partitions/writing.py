@@ -1,0 +1,229 @@
+"""Partitioned folders are written here: from a tensor in memory, or from pieces of a larger one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from smartcpd.atomic import replaced
+from smartcpd.errors import InvalidDataError, InvalidParameterError
+from smartcpd.labels import Mode
+from smartcpd.partitions.figures import Figures
+from smartcpd.partitions.manifest import FIGURES, LABELS, Manifest, Part
+from smartcpd.partitions.parquet import write_entries
+from smartcpd.partitions.spool import Spool
+from smartcpd.partitions.tensor import PartitionedTensor
+from smartcpd.storage.entries import Entries, canonical, significance
+from smartcpd.storage.sparse import ABSENT, SparseTensor
+
+PART_BYTES = 32_000_000
+"""Of a part in memory, about: small enough that two fit next to the factors, and large enough that
+opening a file takes no time next to reading it."""
+
+
+def write_tensor(
+    path: str | os.PathLike[str],
+    X: SparseTensor,
+    modes: Sequence[Mode] | None = None,
+    notes: Sequence[str] = (),
+    part_bytes: int = PART_BYTES,
+) -> PartitionedTensor:
+    """Write a tensor that is in memory as a partitioned folder."""
+    events = X.events
+    if len(events) == 0:
+        raise InvalidDataError(f"{X!r} has no entries, so there is nothing to divide into parts.")
+    mode = significance(X.shape)[0]
+    everything = Entries(list(events.indices), events.values, events.weights)
+    column = events.indices[mode]
+    counts = np.bincount(column, minlength=X.shape[mode])
+    blocks = row_blocks(counts, max(1, part_bytes // _entry_bytes(X)))
+
+    def parts() -> Iterator[tuple[int, int, Entries]]:
+        # Entries are sorted by this mode first, so that rows are stretches of them.
+        ends = np.concatenate([[0], np.cumsum(counts)])
+        for first, last in blocks:
+            yield first, last, _stretch(everything, slice(ends[first], ends[last + 1]))
+
+    return _written(Path(path), X.shape, X.absent, mode, len(events), parts(), modes, notes)
+
+
+def write_pieces(
+    path: str | os.PathLike[str],
+    pieces: Iterable[tuple[Any, Any]],
+    shape: Sequence[int],
+    absent: str = "zero",
+    *,
+    modes: Sequence[Mode] | None = None,
+    notes: Sequence[str] = (),
+    part_bytes: int = PART_BYTES,
+) -> PartitionedTensor:
+    """Write a tensor that comes in pieces, each of which fits in memory, as a partitioned folder.
+
+    Parameters
+    ----------
+    path : path
+        A folder that is to be made; its name ends with ``.parts``.
+    pieces : iterable of (indices, values)
+        Cells in any order, as `SparseTensor` takes them. Values of one cell are added up, also
+        those of different pieces.
+    shape : sequence of int
+    absent : {"zero", "unobserved"}
+        What a cell means that no piece names.
+    modes : sequence of Mode, optional
+        The names of the modes and the labels of their rows.
+    notes : sequence of str
+        What was left out or decided where the pieces were made.
+    part_bytes : int
+        About how much memory a part takes.
+
+    Returns
+    -------
+    PartitionedTensor
+    """
+    if absent not in ABSENT:
+        raise InvalidParameterError(f"absent must be 'zero' or 'unobserved'; got {absent!r}.")
+    target = Path(path)
+    sizes = tuple(int(size) for size in shape)
+    with _new_folder(target) as folder:
+        spool = Spool(folder / "spool", sizes)
+        for indices, values in pieces:
+            spool.add(indices, values)
+        if spool.count == 0:
+            raise InvalidDataError(f"There are no entries to write to {target}.")
+        blocks = row_blocks(spool.rows, max(1, part_bytes // spool.entry_bytes))
+        spool.divide(blocks)
+
+        def parts() -> Iterator[tuple[int, int, Entries]]:
+            for number, (first, last) in enumerate(blocks):
+                entries = spool.part(number)
+                ready = canonical(
+                    entries.columns, entries.values, None, sizes, keep_zeros=absent == "unobserved"
+                )
+                if ready.values.size:
+                    yield first, last, ready
+
+        manifest = _fill(folder, sizes, absent, spool.mode, spool.count, parts(), modes, notes)
+        shutil.rmtree(folder / "spool")
+        manifest.write(folder)
+    return PartitionedTensor.open(target)
+
+
+def row_blocks(counts: np.ndarray, most: int) -> list[tuple[int, int]]:
+    """Neighbouring rows, first and last, that hold about ``most`` entries at most, or one row."""
+    ends = np.cumsum(counts)
+    n_parts = max(1, -(-int(ends[-1]) // most))
+    # About equally many entries in each, cut where rows end.
+    wanted = ends[-1] * np.arange(1, n_parts) / n_parts
+    cuts = np.unique(np.searchsorted(ends, wanted) + 1)
+    cuts = cuts[(cuts > 0) & (cuts < counts.size)]
+    starts = [0, *cuts.tolist()]
+    return list(zip(starts, [*(c - 1 for c in cuts.tolist()), counts.size - 1], strict=True))
+
+
+def _written(
+    path: Path,
+    shape: tuple[int, ...],
+    absent: str,
+    mode: int,
+    count: int,
+    parts: Iterator[tuple[int, int, Entries]],
+    modes: Sequence[Mode] | None,
+    notes: Sequence[str],
+) -> PartitionedTensor:
+    with _new_folder(path) as folder:
+        _fill(folder, shape, absent, mode, count, parts, modes, notes).write(folder)
+    return PartitionedTensor.open(path)
+
+
+@contextmanager
+def _new_folder(path: Path) -> Iterator[Path]:
+    """A folder that becomes ``path`` when all is well, in place of one that is there already."""
+    old = path.with_name(f".{uuid.uuid4().hex}.{path.name}")
+    with replaced(path) as folder:
+        folder.mkdir()
+        yield folder
+        if path.is_dir():  # one with something in it cannot be replaced
+            os.rename(path, old)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _fill(
+    folder: Path,
+    shape: tuple[int, ...],
+    absent: str,
+    mode: int,
+    count: int,
+    parts: Iterator[tuple[int, int, Entries]],
+    modes: Sequence[Mode] | None,
+    notes: Sequence[str],
+) -> Manifest:
+    figures = Figures(shape, absent, count)
+    written: list[Part] = []
+    dtype = np.dtype(bool)
+    for first, last, entries in parts:
+        if entries.values.dtype == np.float16:  # which Parquet has no place for
+            entries = replace(entries, values=entries.values.astype(np.float32))
+        name = f"part-{len(written):05d}.parquet"
+        write_entries(folder / name, entries)
+        figures.add(entries)
+        written.append(_part(name, first, last, entries))
+        dtype = np.promote_types(dtype, entries.values.dtype)
+    if not written:
+        raise InvalidDataError("All values are zero, so there is nothing to divide into parts.")
+    arrays = figures.arrays()
+    np.savez(folder / FIGURES, **arrays)  # type: ignore[arg-type]
+    if modes is not None:
+        labels = {f"labels_{n}": mode.labels for n, mode in enumerate(modes)}
+        np.savez(folder / LABELS, **labels)  # type: ignore[arg-type]
+    return Manifest(
+        shape,
+        dtype.name,
+        absent,
+        mode,
+        tuple(written),
+        figures.weighted,
+        figures.heaviest,
+        figures.typical(arrays, written),
+        None if modes is None else tuple(m.name for m in modes),
+        None if modes is None else tuple(str(m.kind) for m in modes),
+        tuple(notes),
+    )
+
+
+def _part(name: str, first: int, last: int, entries: Entries) -> Part:
+    x = entries.values.astype(np.float64)
+    w = entries.weights
+    seen = x if w is None else x[w > 0]
+    weighted = x if w is None else w * x
+    return Part(
+        file=name,
+        first=int(first),
+        last=int(last),
+        nnz=x.size,
+        total=float(weighted.sum()),
+        squares=float(weighted @ x),
+        lowest=float(seen.min(initial=np.inf)) if seen.size else 0.0,
+        highest=float(seen.max(initial=-np.inf)) if seen.size else 0.0,
+        whole=entries.values.dtype.kind != "f" or bool((seen == np.floor(seen)).all()),
+        weight=float(x.size if w is None else w.sum()),
+        n_missing=0 if w is None else int(np.count_nonzero(w == 0)),
+    )
+
+
+def _stretch(entries: Entries, where: slice) -> Entries:
+    weights = None if entries.weights is None else entries.weights[where]
+    return Entries([c[where] for c in entries.columns], entries.values[where], weights)
+
+
+def _entry_bytes(X: SparseTensor) -> int:
+    events = X.events
+    own = 0 if events.weights is None else 8
+    return sum(c.itemsize for c in events.indices) + events.values.itemsize + own
