@@ -65,7 +65,7 @@ def _huber(loss: Loss, mean_loss: float) -> float:
 
 def is_whole(storage: Any) -> bool:
     """Whether all values that are stored are whole numbers."""
-    dtype = storage.dtype if isinstance(storage, SparseStorage) else storage.array.dtype
+    dtype = storage.dtype
     if dtype.kind != "f":
         return True
     return all(bool((v == np.floor(v)).all()) for v in observed_values(storage))

@@ -16,6 +16,21 @@ LOADED_SHARE = 0.5
 """Of the memory, what an array that is loaded as a whole may take."""
 
 
+def within_memory(X: Any, max_memory: str | int | None = None) -> Any:
+    """X, loaded if it is an array on disk that is small enough for it."""
+    found = None if isinstance(X, np.memmap) else source_of(X)
+    return X if found is None or _is_large(found, max_memory) else native(found.whole())
+
+
+def _is_large(source: Source, max_memory: str | int | None) -> bool:
+    return source.n_cells * source.dtype.itemsize > LOADED_SHARE * budget(max_memory)
+
+
+def native(array: np.ndarray) -> np.ndarray:
+    """In this machine's byte order."""
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
 def opened(
     X: Any, mask: Any = None, weights: Any = None, max_memory: str | int | None = None
 ) -> Dense | Blocks | None:
@@ -28,11 +43,10 @@ def opened(
     mapped = isinstance(X, np.memmap)
     if source is None or (mapped and max_memory is None):
         return None
-    allowed = budget(max_memory)
-    if source.n_cells * source.dtype.itemsize <= LOADED_SHARE * allowed:
+    if not _is_large(source, max_memory):
         return None if mapped else Dense.of(source.whole(), _whole(mask), _whole(weights))
     parts = (("mask", mask), ("weights", weights))
-    return Blocks(source, allowed, *(_alike(name, part, source) for name, part in parts))
+    return Blocks(source, budget(max_memory), *(_alike(name, part, source) for name, part in parts))
 
 
 def _whole(part: Any) -> Any:

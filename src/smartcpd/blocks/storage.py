@@ -102,6 +102,10 @@ class Blocks:
         return self.source.shape
 
     @property
+    def dtype(self) -> np.dtype:
+        return self.source.dtype
+
+    @property
     def n_cells(self) -> int:
         return self.source.n_cells
 

@@ -123,7 +123,7 @@ class Job:
         solvers.get(str(self.method["solver"]))
         known = None if self.loss == "auto" else losses.get(self.loss)
         say(f"Reading {self.file} ...", quiet)
-        X = limited(load(self.file, self.table), self.method["max_memory"])
+        X = self._data()
         chosen = choose_loss(X) if known is None else as_chosen(X, known)
         say(f"Fitting {_described(X)}, loss {chosen.loss} ...", quiet)
         for line in needs(X, self.rank, chosen.loss):
@@ -166,6 +166,10 @@ class Job:
             self.folder.drop_checkpoint()
         return run
 
+    def _data(self) -> Any:
+        allowed = self.method["max_memory"]
+        return limited(load(self.file, self.table, max_memory=allowed), allowed)
+
     def _how_to_go_on(self, found: bool = False) -> str:
         """After an interruption; ``found`` says that there was a model to save."""
         if found and self.folder.header.exists():
@@ -180,20 +184,24 @@ class Job:
 
     def _saved(self, result: Any, X: Any, chosen: Any) -> Any:
         """The run in its folder: the model at once, then what takes time to find out about it."""
+        from smartcpd.blocks.excerpt import excerpt
         from smartcpd.quality import measure
 
         run = self._summed_up(result, X, chosen)
         self.folder.save_model(run)
-        run = dataclasses.replace(run, quality=measure(run.model, X))
+        model, seen, _ = excerpt(run.model, X)
+        run = dataclasses.replace(run, quality=measure(model, seen))
         self.folder.save(run)
         return run
 
     def _summed_up(self, result: Any, X: Any, chosen: Any) -> Any:
         from smartcpd import dispersion
+        from smartcpd.blocks.excerpt import excerpt
         from smartcpd.runs import Run
         from smartcpd.shares import readable
 
         model = readable(result.model).model
+        few, seen, remark = excerpt(model, X)
         given = {name: v for name, v in self.method.items() if v is not None}
         return Run(
             model=model,
@@ -203,8 +211,12 @@ class Job:
             solver=result.solver,
             settings={"rank": self.rank, "loss": str(chosen.loss)} | given | self.table.chosen(),
             data=source_facts(self.file, X),
-            dispersion=dispersion.estimate(model, X),
-            notes=(f"Loss {chosen.reason}.", *getattr(X, "notes", ())),
+            dispersion=dispersion.estimate(few, seen),
+            notes=(
+                f"Loss {chosen.reason}.",
+                *getattr(X, "notes", ()),
+                *([remark] if remark else []),
+            ),
             command=self._command(),
             title=stem(self.file),
         )

@@ -52,7 +52,9 @@ class TableOptions:
         return found
 
 
-def load(file: str, options: TableOptions, out: Path | None = None) -> Any:
+def load(
+    file: str, options: TableOptions, out: Path | None = None, max_memory: str | None = None
+) -> Any:
     """The tensor that a file holds or that a table makes; straight to ``out`` if that is a folder
     of parts.
     """
@@ -64,7 +66,7 @@ def load(file: str, options: TableOptions, out: Path | None = None) -> Any:
             raise InvalidParameterError(
                 f"{names} is for tables, and {file} is a tensor already; leave it out."
             )
-        return read(file)
+        return read(file, max_memory=max_memory)
     if not options.modes:
         raise InvalidParameterError(
             f"{file} is a table; say which columns are its modes, for example "
@@ -88,11 +90,15 @@ def load(file: str, options: TableOptions, out: Path | None = None) -> Any:
 
 def limited(X: Any, max_memory: str | None) -> Any:
     """The same data, which is read part by part if it needs more than that; in memory if not."""
+    from smartcpd.blocks.source import source_of
     from smartcpd.labels import LabelledTensor
     from smartcpd.memory import budget
     from smartcpd.partitions import PartitionedTensor
+    from smartcpd.storage import as_storage
 
     allowed = budget(max_memory)
+    if source_of(X) is not None:
+        return as_storage(X, max_memory=max_memory)
     if isinstance(X, PartitionedTensor):
         return X.within(allowed)
     if isinstance(X, LabelledTensor) and isinstance(X.tensor, PartitionedTensor):
@@ -102,11 +108,14 @@ def limited(X: Any, max_memory: str | None) -> Any:
 
 def needs(X: Any, rank: int, loss: Any) -> list[str]:
     """What a fit part by part will take, in sentences; nothing for data in memory."""
+    from smartcpd.blocks import Blocks
     from smartcpd.labels import taken_off
     from smartcpd.partitions import PartitionedTensor
     from smartcpd.partitions.preflight import preflight
 
     tensor, _ = taken_off(X)
+    if isinstance(tensor, Blocks):
+        return [f"X is {tensor.plan(rank)}."]
     if not isinstance(tensor, PartitionedTensor):
         return []
     found = preflight(tensor, rank)

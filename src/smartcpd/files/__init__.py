@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from smartcpd.blocks import within_memory
 from smartcpd.errors import DataNotFoundError, IncompatibleError, InvalidParameterError
 from smartcpd.files import hdf5, mat, netcdf, npy, npz, parts, tns, zarr
 from smartcpd.files.format import Format, Tensor
@@ -18,7 +19,9 @@ TABLES = (".csv", ".tsv", ".txt", ".parquet", ".json", ".jsonl", ".ndjson", ".fe
 __all__ = ["FORMATS", "Format", "format_of", "read", "write"]
 
 
-def read(path: str | os.PathLike[str], absent: str = "zero") -> Tensor:
+def read(
+    path: str | os.PathLike[str], absent: str = "zero", max_memory: str | int | None = None
+) -> Tensor:
     """Read a tensor from a file; the end of its name says which kind of file it is.
 
     ====================  ====================================================================
@@ -40,10 +43,12 @@ def read(path: str | os.PathLike[str], absent: str = "zero") -> Tensor:
     path : path
     absent : {"zero", "unobserved"}
         What the cells that a sparse file does not name mean; see `SparseTensor`.
+    max_memory : str or int, optional
+        As for `SmartCPD`: an array of Zarr or HDF5 that is larger is opened only.
 
     Returns
     -------
-    SparseTensor, PartitionedTensor, ndarray or LabelledTensor
+    SparseTensor, PartitionedTensor, ndarray, LabelledTensor, or an open array of Zarr or h5py
 
     See Also
     --------
@@ -53,7 +58,7 @@ def read(path: str | os.PathLike[str], absent: str = "zero") -> Tensor:
     form = format_of(file)
     if not file.exists():
         raise DataNotFoundError(f"{file} does not exist; check the path.")
-    tensor = form.read(file, member)
+    tensor = within_memory(form.read(file, member), max_memory)
     if absent == "zero":
         return tensor
     inner = tensor.tensor if isinstance(tensor, LabelledTensor) else tensor

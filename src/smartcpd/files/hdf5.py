@@ -54,14 +54,27 @@ def read_dataset(
 ) -> np.ndarray:
     """A data set as an array; ``accept`` leaves out what the format uses for itself."""
     with opened(path) as file:
-        found = {name: data for name, data in datasets(file).items() if accept(name)}
-        shapes = {name: d.shape for name, d in found.items() if d.dtype.kind in "buif" and d.shape}
-        if not shapes and len(found) == 1 and member is None:
-            (only,) = found.values()
-            return real_array(path, np.empty(0, only.dtype))  # which says what it holds
-        asked = None if member is None else member.strip("/")
-        name = chosen_member(path, asked, shapes, list(found))
-        return real_array(path, found[name][()])
+        return real_array(path, _found(path, file, member, accept)[()])
+
+
+def _read(path: Path, member: str | None) -> Any:
+    """A data set, of which nothing is read yet; its file stays open as long as it is used."""
+    with opened(path) as file:
+        name = _found(path, file, member).name
+    return _h5py(path).File(path, "r")[name]
+
+
+def _found(
+    path: Path, file: Any, member: str | None, accept: Callable[[str], bool] = lambda name: True
+) -> Any:
+    found = {name: data for name, data in datasets(file).items() if accept(name)}
+    shapes = {name: d.shape for name, d in found.items() if d.dtype.kind in "buif" and d.shape}
+    if not shapes and len(found) == 1 and member is None:
+        (only,) = found.values()
+        real_array(path, np.empty(0, only.dtype))  # which says what it holds
+    asked = None if member is None else member.strip("/")
+    name = chosen_member(path, asked, shapes, list(found))
+    return found[name]
 
 
 def _write(path: Path, X: Any) -> None:
@@ -71,4 +84,4 @@ def _write(path: Path, X: Any) -> None:
         file.create_dataset("X", data=array, compression="gzip", compression_opts=4)
 
 
-FORMAT = Format("HDF5", (".h5", ".hdf5"), read_dataset, _write)
+FORMAT = Format("HDF5", (".h5", ".hdf5"), _read, _write)

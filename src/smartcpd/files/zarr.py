@@ -20,7 +20,8 @@ def _zarr(path: Path) -> Any:
     return zarr
 
 
-def _read(path: Path, member: str | None) -> np.ndarray:
+def _read(path: Path, member: str | None) -> Any:
+    """The array, of which nothing is read yet."""
     zarr = _zarr(path)
     try:
         node = zarr.open(str(path), mode="r")
@@ -40,7 +41,8 @@ def _read(path: Path, member: str | None) -> np.ndarray:
         array = arrays[chosen_member(path, member, shapes, list(arrays))]
     if array.dtype.kind == "O":
         return real_array(path, np.empty(0, object))
-    return real_array(path, array[...])
+    real_array(path, np.empty(0, array.dtype))
+    return array
 
 
 def _write(path: Path, X: Any) -> None:

@@ -92,6 +92,10 @@ class Dense:
         return self.array.shape
 
     @property
+    def dtype(self) -> np.dtype:
+        return self.array.dtype
+
+    @property
     def n_cells(self) -> int:
         return math.prod(self.shape)
 
