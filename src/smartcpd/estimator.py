@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from smartcpd.consensus import Consensus
 from smartcpd.errors import InvalidDataError
 from smartcpd.fitting import CHECKPOINT_EVERY, MAX_EPOCHS, TOL, fit
 from smartcpd.history import History, Status
@@ -88,6 +89,9 @@ class SmartCPD(BaseEstimator):
         stochastic run. The user's factors are copied.
     n_init : int
         Number of starts that are compared by loss; those that fall behind are stopped early.
+    consensus : bool
+        Run every start to its end, as a fit of its own, so that ``consensus_`` tells in how many of
+        them each component was found. Takes as long as ``n_init`` fits; needs at least two.
     n_jobs : int
         Starts that run at the same time, -1 for as many as there are cores. The result does not
         depend on it.
@@ -126,6 +130,10 @@ class SmartCPD(BaseEstimator):
         Whether the fit converged and, in a sentence, why it stopped.
     solver_ : str
         The solver that was used; `smartcpd.explain` says why.
+    consensus_ : Consensus or None
+        With ``n_init`` > 1: the components of all starts that came to their end, matched, and how
+        stable each is. A start that was stopped early is not counted, since it might have found
+        what it lacks; None if fewer than two came to their end, which ``consensus=True`` prevents.
     n_features_in_ : int
         Size of mode 1, for scikit-learn's conventions.
 
@@ -145,6 +153,7 @@ class SmartCPD(BaseEstimator):
     history_: History
     status_: Status
     solver_: str
+    consensus_: Consensus | None
 
     def __init__(
         self,
@@ -167,6 +176,7 @@ class SmartCPD(BaseEstimator):
         kkt_tol: float = 0.0,
         init: Any = "random",
         n_init: int = 1,
+        consensus: bool = False,
         n_jobs: int = 1,
         n_threads: int | None = None,
         random_state: Any = None,
@@ -195,6 +205,7 @@ class SmartCPD(BaseEstimator):
         self.kkt_tol = kkt_tol
         self.init = init
         self.n_init = n_init
+        self.consensus = consensus
         self.n_jobs = n_jobs
         self.n_threads = n_threads
         self.random_state = random_state
@@ -239,6 +250,7 @@ class SmartCPD(BaseEstimator):
         self.history_ = result.history
         self.status_ = result.status
         self.solver_ = result.solver
+        self.consensus_ = result.consensus
         self.n_features_in_ = result.model.shape[1]
         return self
 

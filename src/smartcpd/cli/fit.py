@@ -61,6 +61,7 @@ def fit(
     solver: how.SolverName = "auto",
     seed: how.Seed = 0,
     n_init: how.NumberOfStarts = 1,
+    consensus: how.Consensus = False,
     max_time: how.MaxTime = None,
     threads: how.Threads = None,
     out: how.Out = None,
@@ -76,6 +77,8 @@ def fit(
     """
     if force and resume:
         raise typer.BadParameter("--force replaces a run and --resume goes on with it; give one.")
+    if consensus and n_init == 1:
+        raise typer.BadParameter("--consensus compares starts; ask for some, as by --n-init 5.")
     table = TableOptions(
         modes, value, agg, pairs("--bin", bin_), whole_numbers("--top", top), rest, where, header
     )
@@ -84,6 +87,7 @@ def fit(
         "solver": solver,
         "random_state": seed,
         "n_init": n_init,
+        "consensus": consensus or None,
         "max_time": max_time,
         "n_threads": threads,
     }
@@ -136,7 +140,7 @@ class Job:
                 self.rank,
                 chosen.loss,
                 progress=False if quiet else "auto",
-                **self.method,
+                **{name: value for name, value in self.method.items() if value is not None},
                 **saving,
             )
         except KeyboardInterrupt:
@@ -189,7 +193,9 @@ class Job:
         from smartcpd.runs import Run
         from smartcpd.shares import readable
 
-        model = readable(result.model).model
+        shown = readable(result.model)
+        model = shown.model
+        agreed = result.consensus
         given = {name: v for name, v in self.method.items() if v is not None}
         return Run(
             model=model,
@@ -200,9 +206,19 @@ class Job:
             settings={"rank": self.rank, "loss": str(chosen.loss)} | given | self.table.chosen(),
             data=source_facts(self.file, X),
             dispersion=dispersion.estimate(model, X),
-            notes=(f"Loss {chosen.reason}.", *getattr(X, "notes", ())),
+            stability=None if agreed is None else agreed.summary.ordered(shown.order.tolist()),
+            notes=(f"Loss {chosen.reason}.", *getattr(X, "notes", ()), *self._remarks(agreed)),
             command=self._command(),
             title=stem(self.file),
+        )
+
+    def _remarks(self, agreed: Any) -> tuple[str, ...]:
+        """Where starts were asked for and nothing can be said of them, how it could be."""
+        if self.method["n_init"] == 1 or self.method["consensus"] or agreed is not None:
+            return ()
+        return (
+            "Only one start was run to its end; --consensus runs all of them, and says how surely "
+            "each component is found.",
         )
 
     def _command(self) -> str:
@@ -214,7 +230,9 @@ class Job:
         flags = {"random_state": "--seed", "n_threads": "--threads"}
         usual = {"constraint": "auto", "solver": "auto", "random_state": 0, "n_init": 1}
         for name, value in self.method.items():
-            if value is not None and value != usual.get(name):
+            if value is True:
+                words.append(f"--{name}")
+            elif value is not None and value != usual.get(name):
                 words += [flags.get(name, "--" + name.replace("_", "-")), str(value)]
         return shlex.join(words)
 

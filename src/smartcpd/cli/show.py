@@ -41,7 +41,7 @@ def print_run(run: Run, top: int = 5) -> None:
     modes = " x ".join(f"{printable(m.name)} {len(m):,}" for m in run.model.named_modes)
     console.print(Text(f"{modes}, {counted(run.model.rank)}", style="bold"))
     console.print()
-    print_components(console, readable(run.model), top)
+    print_components(console, readable(run.model), top, run.stability)
     console.print()
     for note in run.notes:
         console.print(Text(f"- {printable(note)}"))
@@ -89,5 +89,5 @@ def summary(run: Run, folder: RunFolder, top: int = 10) -> dict[str, Any]:
         "quality": None if run.quality is None else run.quality.to_dict(),
         "data": run.data,
         "command": run.command,
-        "components": described(readable(run.model), top),
+        "components": described(readable(run.model), top, run.stability),
     }

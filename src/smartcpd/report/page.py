@@ -9,6 +9,7 @@ from importlib import resources
 from string import Template
 from typing import Any
 
+from smartcpd.consensus import Stability
 from smartcpd.history import History, Status
 from smartcpd.model import CPModel
 from smartcpd.quality import Quality
@@ -30,6 +31,7 @@ def render(
     notes: Sequence[str],
     command: str | None,
     title: str | None,
+    stability: Stability | None = None,
 ) -> str:
     """The page as text."""
     shown = readable(model)
@@ -50,7 +52,7 @@ def render(
         shares=share_bar(shown, names),
         share_words=escape(_share_words(shown)),
         kept=_kept_note(modes),
-        cards=component_cards(shown, modes, names),
+        cards=component_cards(shown, modes, names, stability),
         fit=_fit_section(model, history, status, quality),
         notes=_notes(notes),
         repeat=_repeat_section(model, settings, command),

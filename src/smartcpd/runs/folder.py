@@ -172,6 +172,7 @@ class RunFolder:
             notes=run.notes,
             command=run.command,
             title=run.title,
+            stability=run.stability,
         )
 
     def load(self) -> Run:

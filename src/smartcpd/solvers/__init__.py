@@ -3,7 +3,15 @@
 from smartcpd.errors import InvalidParameterError
 from smartcpd.solvers.als import als
 from smartcpd.solvers.auto import auto, choice
-from smartcpd.solvers.base import Observer, Report, Result, Settings, Solver
+from smartcpd.solvers.base import (
+    Comparison,
+    Ended,
+    Observer,
+    Report,
+    Result,
+    Settings,
+    Solver,
+)
 from smartcpd.solvers.core import core
 from smartcpd.solvers.gcp_adam import gcp_adam
 from smartcpd.solvers.ggn import ggn
@@ -38,6 +46,8 @@ SOLVERS: dict[str, Solver] = {solver.name: solver for solver in _ALL}
 
 __all__ = [
     "SOLVERS",
+    "Comparison",
+    "Ended",
     "Observer",
     "Relay",
     "Report",
