@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -16,6 +16,9 @@ from smartcpd.fitting import CHECKPOINT_EVERY, MAX_EPOCHS, TOL, fit
 from smartcpd.history import History, Status
 from smartcpd.model import CPModel
 from smartcpd.solvers import Report, Solver
+
+if TYPE_CHECKING:
+    from smartcpd.diagnosis import Diagnosis
 
 
 class SmartCPD(BaseEstimator):
@@ -259,6 +262,27 @@ class SmartCPD(BaseEstimator):
         better; takes what `fit` takes."""
         check_is_fitted(self)
         return -self.model_.loss(X, self.absent, mask=mask, weights=weights)
+
+    def diagnose(self, X: Any, *, mask: Any = None, weights: Any = None) -> Diagnosis:
+        """What may be wrong with the fit, and what to do about it; see `CPModel.diagnose`.
+
+        Knows how the fit ended and, with ``n_init`` > 1, what other starts found. Takes what `fit`
+        takes.
+        """
+        check_is_fitted(self)
+        from smartcpd.diagnosis import diagnose
+
+        return diagnose(
+            self.model_,
+            X,
+            self.absent,
+            mask=mask,
+            weights=weights,
+            constraint=self.constraint,
+            status=self.status_,
+            history=self.history_,
+            consensus=self.consensus_,
+        )
 
     def predict(self, indices: Any) -> np.ndarray:
         """Expected values of the chosen cells, given as an (n x order) array of indices."""

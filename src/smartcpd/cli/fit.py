@@ -184,9 +184,29 @@ class Job:
 
         run = self._summed_up(result, X, chosen)
         self.folder.save_model(run)
-        run = dataclasses.replace(run, quality=measure(run.model, X))
+        quality = measure(run.model, X)
+        run = dataclasses.replace(run, quality=quality, diagnosis=self._diagnosis(result, X))
         self.folder.save(run)
         return run
+
+    def _diagnosis(self, result: Any, X: Any) -> Any:
+        """What may be wrong, with components numbered as they are shown."""
+        from smartcpd import CPModel
+        from smartcpd.diagnosis import diagnose
+        from smartcpd.shares import readable
+
+        model = result.model
+        order = readable(model).order
+        factors = [A[:, order] for A in model.factors]
+        ordered = CPModel(factors, model.weights[order], model.loss_function, model.modes)
+        return diagnose(
+            ordered,
+            X,
+            constraint=self.method["constraint"],
+            status=result.status,
+            history=result.history,
+            first=1,
+        )
 
     def _summed_up(self, result: Any, X: Any, chosen: Any) -> Any:
         from smartcpd import dispersion

@@ -49,6 +49,9 @@ def print_run(run: Run, top: int = 5) -> None:
     if quality is not None and quality.deviance_explained is not None:
         console.print(Text(f"- {_explained(quality, run.model.rank)}"))
     console.print(Text(f"- {printable(str(run.status))}"))
+    for finding in run.diagnosis or ():
+        mark = (f"{finding.severity}: ", "bold yellow" if finding.severity == "warning" else "bold")
+        console.print(Text.assemble(mark, printable(f"{finding.name}: {finding.brief}.")))
 
 
 def counted(rank: int) -> str:
@@ -87,6 +90,7 @@ def summary(run: Run, folder: RunFolder, top: int = 10) -> dict[str, Any]:
         "status": run.status._asdict(),
         "notes": list(run.notes),
         "quality": None if run.quality is None else run.quality.to_dict(),
+        "diagnosis": None if run.diagnosis is None else run.diagnosis.to_dict(),
         "data": run.data,
         "command": run.command,
         "components": described(readable(run.model), top, run.stability),

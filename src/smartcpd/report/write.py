@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from smartcpd.consensus import Consensus, Stability
+from smartcpd.diagnosis import Diagnosis
 from smartcpd.errors import InvalidParameterError
 from smartcpd.history import History, Status
 from smartcpd.model import CPModel
@@ -27,6 +28,7 @@ def write_report(
     command: str | None = None,
     title: str | None = None,
     stability: Consensus | Stability | None = None,
+    diagnosis: Diagnosis | None = None,
 ) -> Path:
     """Write a page about a fitted model: one file of HTML that needs no network.
 
@@ -51,6 +53,8 @@ def write_report(
         By default the names of the modes.
     stability : Consensus or Stability, optional
         ``consensus_`` of a fit of several starts: how surely each component was found.
+    diagnosis : Diagnosis, optional
+        What `SmartCPD.diagnose` found.
 
     Returns
     -------
@@ -83,7 +87,18 @@ def write_report(
             f"stability tells of {len(stability.values)} components, and {model!r} has "
             f"{model.rank}. Pass the consensus_ of the same fit."
         )
-    page = render(model, history, status, quality, settings or {}, notes, command, title, stability)
+    page = render(
+        model,
+        history,
+        status,
+        quality,
+        settings or {},
+        notes,
+        command,
+        title,
+        stability,
+        diagnosis,
+    )
     temporary = file.with_name(f".{file.name}.{uuid.uuid4().hex}.tmp")
     try:
         # Half of a surrogate pair, which a label may hold, has no place in UTF-8.

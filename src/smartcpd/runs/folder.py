@@ -173,6 +173,7 @@ class RunFolder:
             command=run.command,
             title=run.title,
             stability=run.stability,
+            diagnosis=run.diagnosis,
         )
 
     def load(self) -> Run:
