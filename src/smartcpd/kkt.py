@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from smartcpd.model import CPModel
@@ -21,8 +23,12 @@ def relative_kkt_residual(problem: Problem, A: np.ndarray, n_threads: int = 1) -
     A = balanced(problem, A)
     objective = objective_of(problem.storage, problem.loss, n_threads)
     _, gradient = objective.gradient(A)
-    changes = relative_changes(problem, A, gradient, CellSample(problem).curvature(A))
-    return max(change for change, _ in changes)
+    return max(
+        float(np.linalg.norm(moved)) / size
+        for moved, size, _ in projected_steps(
+            problem, A, gradient, CellSample(problem).curvature(A)
+        )
+    )
 
 
 def balanced(problem: Problem, A: np.ndarray) -> np.ndarray:
@@ -32,13 +38,12 @@ def balanced(problem: Problem, A: np.ndarray) -> np.ndarray:
     return stack(CPModel(unstack(A, problem.shape)).normalize().distribute().factors)
 
 
-def relative_changes(
+def projected_steps(
     problem: Problem, A: np.ndarray, gradient: np.ndarray, curvature: float
-) -> list[tuple[float, float]]:
-    """For each mode, the relative change of its factor under a projected gradient step, and what
-    that would be for a gradient of norm 1 without the projection."""
+) -> Iterator[tuple[np.ndarray, float, float]]:
+    """For each mode: how a projected gradient step changes its factor, the norm of that factor,
+    and the length of the step."""
     starts = offsets(problem.shape)
-    changes = []
     for mode, constraint in enumerate(problem.constraints):
         rows = slice(starts[mode], starts[mode + 1])
         size = float(np.linalg.norm(A[rows])) or 1.0
@@ -46,5 +51,4 @@ def relative_changes(
         moved = constraint.apply(
             A[rows] - length * gradient[rows], np.full_like(A[rows], 1.0 / length)
         )
-        changes.append((float(np.linalg.norm(A[rows] - moved)) / size, length / size))
-    return changes
+        yield A[rows] - moved, size, length

@@ -10,7 +10,7 @@ import numpy as np
 from smartcpd import threads
 from smartcpd.diagnosis.case import Case, listed
 from smartcpd.diagnosis.result import Finding, Severity
-from smartcpd.kkt import relative_changes
+from smartcpd.kkt import projected_steps
 from smartcpd.objectives import objective_of
 from smartcpd.objectives.dense import DenseObjective
 from smartcpd.sample import CellSample
@@ -38,17 +38,18 @@ def not_converged(case: Case) -> Iterator[Finding]:
             figures,
         )
         return
-    residual, noise = _residual(case)
-    if residual > max(BEYOND_NOISE * noise, LEAST):
+    residual, excess = _residual(case)
+    if excess > BEYOND_NOISE and residual > LEAST:
         yield Finding(
             "non-convergence",
             Severity.WARNING,
-            f"a gradient step would change a factor by {residual:.2g} of its norm",
-            f"A gradient step would change a factor by {residual:.2g} of its norm, and noise in "
-            f"the data accounts for {noise:.2g} only: this is not the best model of this data.",
+            f"the gradient is {excess:.2g} times as large as noise makes it",
+            f"The gradient is {excess:.2g} times as large as noise in the data would make it if "
+            f"the model were the truth (a step would change a factor by {residual:.2g} of its "
+            "norm): this is not the best model of this data.",
             "Go on with init= this model; if it was fitted under constraints, or with weights or "
             "a mask, pass them here as well.",
-            {"kkt_residual": residual, "of_noise": noise},
+            {"kkt_residual": residual, "over_noise": excess},
         )
 
 
@@ -80,8 +81,12 @@ def _still_falling(case: Case) -> float:
 
 
 def _residual(case: Case) -> tuple[float, float]:
-    """The relative change of a factor under a gradient step, and how much of it noise would cause
-    if the model were the truth; of the mode in which the one is largest relative to the other."""
+    """The largest relative change of a factor under a projected gradient step, and how many times
+    as large the gradient is as noise makes it where the model is the truth.
+
+    Gradients are compared after multiplication by the factors, as multiplicative updates see them:
+    what a single event adds to that is bounded, however surprising it is.
+    """
     problem, A = case.problem, stack(case.factors)
     n_threads = threads.resolve(None)
     with threads.limited_to(n_threads):
@@ -91,10 +96,13 @@ def _residual(case: Case) -> tuple[float, float]:
             objective = objective.sampled(FULL_PASS, np.random.default_rng(0))
             share = objective.n_cells / problem.storage.n_cells
         _, gradient = objective.gradient(A)
-    changes = relative_changes(problem, A, gradient, CellSample(problem).curvature(A))
-    found = []
-    for (change, unit), squares in zip(changes, case.tallies.noise, strict=True):
-        noise = unit * math.sqrt(squares / share) / problem.storage.n_observed
-        found.append((change / max(noise, LEAST / BEYOND_NOISE), change, noise))
-    _, residual, noise = max(found)
-    return residual, noise
+    # Counts that scatter more widely than the loss says make noisier gradients, too.
+    squares = case.tallies.noise * max(case.tallies.ratio, 1.0)
+    noise = math.sqrt(squares / share) / problem.storage.n_observed
+    steps = projected_steps(problem, A, gradient, CellSample(problem).curvature(A))
+    residual = excess = 0.0
+    for factor, (moved, size, length) in zip(case.factors, steps, strict=True):
+        residual = max(residual, float(np.linalg.norm(moved)) / size)
+        pull = float(np.linalg.norm(factor * moved)) / length
+        excess = max(excess, pull / noise if noise > 0 else math.inf)
+    return residual, excess

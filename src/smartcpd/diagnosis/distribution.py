@@ -36,7 +36,7 @@ def over_dispersion(case: Case) -> Iterator[Finding]:
     """Counts that scatter more than the loss allows: a score test against a negative binomial."""
     t = case.tallies
     assert t.counts is not None
-    ratio = t.squares / max(t.variances, 1e-300)
+    ratio = t.ratio
     if t.scatter.score < BEYOND_CHANCE or ratio < MORE_SCATTER:
         return
     alpha = t.counts.dispersion()
@@ -54,8 +54,8 @@ def over_dispersion(case: Case) -> Iterator[Finding]:
         f"counts scatter {ratio:.3g} times as much as loss '{case.loss}' says"
         + (f"; negative-binomial({r:.2g}) would allow for it" if math.isfinite(r) else ""),
         f"Counts scatter around the model {ratio:.3g} times as much as loss '{case.loss}' says, "
-        f"{t.scatter.score:.3g} standard deviations beyond chance, so that what it calls "
-        "surprising is less so.",
+        f"large and small counts weighing alike, {t.scatter.score:.3g} standard deviations beyond "
+        "chance: what the model calls surprising is less so.",
         advice,
         figures,
     )

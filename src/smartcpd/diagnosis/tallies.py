@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from smartcpd.cells import values_at
 from smartcpd.dispersion import is_whole
 from smartcpd.losses import Data, Loss
 from smartcpd.losses.negative_binomial import NegativeBinomial
@@ -108,7 +109,7 @@ class Tallies:
         self.hot_cells = Cells()
         self.deviance = self.n_cells = self.n_read = 0.0
         self.certain = 0.0
-        self.noise = np.zeros(len(reading.factors))
+        self.noise = 0.0
         self._rng = np.random.default_rng(0)
 
     def add(self, batch: Batch) -> None:
@@ -155,27 +156,22 @@ class Tallies:
         self.hot_cells.add(batch, mean, own_weights(batch) * deviance)
 
     def _add_noise(self, batch: Batch) -> None:
-        """The expected squared norm of the gradient of each mode, before it is divided by n²: the
-        sum over the cells of w² l'² |h|²."""
+        """The expected squared norm of A * gradient, entry by entry, before it is divided by n²,
+        the same for every mode: the sum over the cells of w² l'² times the squares of what the
+        components have there."""
         expected = self.reading.sampled_cells or self.reading.storage.n_cells
         share = min(1.0, NOISE_CELLS / expected)
         chosen = np.flatnonzero(self._rng.random(batch.x.size) < share)
         if not chosen.size:
             return
         m = batch.m[chosen]
-        x = self._as_expected(batch.x[chosen], m)
         slope = np.empty_like(m)
+        x = self._as_expected(batch.x[chosen], m)
         self.loss.derivative_block("float64")(x, m, self.loss.params, slope)
         weight = (own_weights(batch) * batch.weight)[chosen] * slope**2 / share
-        squares = [
-            A[i[chosen]] ** 2 for A, i in zip(self.reading.factors, batch.places, strict=True)
-        ]
-        for mode in range(len(squares)):
-            H = np.ones_like(squares[0])
-            for k, S in enumerate(squares):
-                if k != mode:
-                    H *= S
-            self.noise[mode] += float(weight @ H.sum(axis=1))
+        squares = [A * A for A in self.reading.factors]
+        places = [index[chosen] for index in batch.places]
+        self.noise += float(weight @ values_at(squares, self.reading.ones, places))
 
     def _as_expected(self, x: np.ndarray, m: np.ndarray) -> np.ndarray:
         """Data drawn from the model where the loss knows how it scatters: misfit is no noise."""
@@ -185,6 +181,11 @@ class Tallies:
             return np.asarray(self.loss.simulate(m, self._rng), np.float64)
         except ValueError:  # means beyond what can be drawn
             return x
+
+    @property
+    def ratio(self) -> float:
+        """Squared residuals of counts over what the loss says of them; 1 for other data."""
+        return self.squares / self.variances if self.variances > 0 else 1.0
 
     def worst_cells(self) -> tuple[HotCell, ...]:
         """Those with the largest deviance, which is the square of their residual."""

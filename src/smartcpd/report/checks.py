@@ -33,8 +33,8 @@ def section(diagnosis: Diagnosis | None) -> str:
     else:
         panels = f'<div class="findings">{panels}</div>'
     words = f"Looked for: {joined(list(diagnosis.checked))}."
-    if diagnosis.findings:
-        words += f" Components are counted from {diagnosis.first}."
+    if diagnosis.findings and diagnosis.first == 0:
+        words += " Components are named by their columns, as at the foot of their cards."
     if diagnosis.sampled_cells:
         words += f" Based in part on a sample of {diagnosis.sampled_cells:,} cells."
     return (
