@@ -143,7 +143,7 @@ class TestPlanted:
         solver = "als" if name == "gaussian" else "mm"
         hasty = SmartCPD(3, name, solver=solver, max_epochs=1, random_state=0).fit(X)
         finding = diagnose(hasty.model_, X)["non-convergence"]
-        assert finding.figures["over_noise"] > 3
+        assert finding.figures["over_noise"] > 2.5
         assert finding.figures["kkt_residual"] > 1e-3
 
     def test_starts_that_disagree(self):

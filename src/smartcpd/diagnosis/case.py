@@ -67,10 +67,11 @@ def row_name(mode: Mode, row: int) -> str:
     return text if len(text) <= 40 else text[:39] + "…"
 
 
-def listed(names: list[str]) -> str:
-    """a, b and c; or the first few of many."""
-    if len(names) > NAMED:
-        return f"{', '.join(names[:NAMED])} and {len(names) - NAMED:,} more"
+def listed(names: list[str], total: int | None = None) -> str:
+    """a, b and c; or the first few of ``total``, of which ``names`` may be the beginning."""
+    total = len(names) if total is None else total
+    if total > NAMED:
+        return f"{', '.join(names[:NAMED])} and {total - NAMED:,} more"
     if len(names) < 2:
         return "".join(names)
     return ", ".join(names[:-1]) + " and " + names[-1]

@@ -16,7 +16,7 @@ from smartcpd.objectives.dense import DenseObjective
 from smartcpd.sample import CellSample
 from smartcpd.stack import stack
 
-BEYOND_NOISE = 3.0
+BEYOND_NOISE = 2.5
 """A gradient so many times as large as noise makes it, where the model is the truth."""
 LEAST = 1e-3
 """A relative change of the factors that is never worth a mention."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from smartcpd.diagnosis.case import Case, listed, row_name
+from smartcpd.diagnosis.case import NAMED, Case, listed, row_name
 from smartcpd.diagnosis.result import Finding, Severity
 from smartcpd.losses import Data
 from smartcpd.storage import Dense, SparseTensor, Storage
@@ -37,9 +37,8 @@ def _finding(
         if not rows.size:
             continue
         rows = rows[np.argsort(amount[rows], kind="stable")]
-        shown = listed([row_name(mode, int(row)) for row in rows[:6]][: rows.size])
-        more = f"{rows.size:,} of {len(mode):,} rows of {mode.name}"
-        parts.append(f"{more} ({shown})" if rows.size <= 6 else f"{more} ({shown}, ...)")
+        names = listed([row_name(mode, int(row)) for row in rows[: NAMED + 1]], rows.size)
+        parts.append(f"{rows.size:,} of {len(mode):,} rows of {mode.name} ({names})")
         figures[mode.name] = int(rows.size)
     if not parts:
         return
