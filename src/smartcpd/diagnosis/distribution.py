@@ -16,8 +16,8 @@ BEYOND_CHANCE = 4.0
 """Standard deviations: chance alone gets there once in 30,000 times."""
 MORE_SCATTER = 1.1
 """Squared residuals relative to what the loss says, from which on it matters in practice."""
-MORE_ZEROS = 0.1
-"""Of the observed zeros."""
+SOMETHING, MORE_ZEROS = 1.0, 0.2
+"""Zeros matter in cells where at least so much is expected; this share of them must be too many."""
 OFF = 0.05
 """Of the expected events (or of what is left of the cells): how far they are in the wrong place."""
 UNLIKELY = 1e-4
@@ -62,32 +62,28 @@ def over_dispersion(case: Case) -> Iterator[Finding]:
 
 
 def zero_inflation(case: Case) -> Iterator[Finding]:
-    """More zeros than the means allow, even for counts as widely scattered as these."""
+    """Zeros where something is expected, more than counts as widely scattered as these have.
+
+    Where less is expected, zeros are the rule, and cannot be told from wide scatter.
+    """
     t = case.tallies
     assert t.counts is not None
-    expected = t.n_zeros - t.zeros.total
-    score = t.zeros.score
     own = 1.0 / case.loss.r if isinstance(case.loss, NegativeBinomial) else 0.0
-    alpha = max(t.counts.dispersion(), own)
-    if score >= BEYOND_CHANCE and alpha > own and t.scatter.score >= BEYOND_CHANCE:
-        # Zeros that wide scatter explains call for another loss, not for a reason of their own.
-        wider, spread = t.counts.zeros(alpha)
-        if wider > expected:
-            expected = wider
-            score = min(score, (t.n_zeros - wider) / math.sqrt(max(spread, 1e-300)))
-    excess = t.n_zeros - expected
-    if score < BEYOND_CHANCE or excess < MORE_ZEROS * t.n_zeros:
+    zeros, expected, spread = t.counts.zeros(max(t.counts.dispersion(), own), SOMETHING)
+    excess = zeros - expected
+    score = excess / math.sqrt(max(spread, 1.0))
+    if score < BEYOND_CHANCE or excess < MORE_ZEROS * zeros:
         return
     yield Finding(
         "zero inflation",
         Severity.WARNING,
-        f"{t.n_zeros:,.0f} cells are 0 where {expected:,.0f} were expected",
-        f"{t.n_zeros:,.0f} cells are 0, and the model with counts that scatter as these do expects "
-        f"{expected:,.0f} ({score:.3g} standard deviations): some cells seem unable to hold "
-        "anything.",
+        f"{zeros:,.0f} cells in which at least 1 is expected are 0, not {expected:,.0f}",
+        f"Of the cells in which at least 1 is expected, {zeros:,.0f} are 0, where counts that "
+        f"scatter as widely as these would leave {expected:,.0f} ({score:.3g} standard "
+        "deviations): some cells seem unable to hold anything.",
         "Say which cells nobody could have counted in (mask=, SparseTensor(missing=)), or model "
         "whether anything happened, X > 0, by 'bernoulli-odds' apart from how much.",
-        {"zeros": t.n_zeros, "expected_zeros": expected, "score": score},
+        {"zeros": zeros, "expected_zeros": expected, "score": score},
     )
 
 

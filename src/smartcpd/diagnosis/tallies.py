@@ -57,13 +57,14 @@ class CountTable:
     """Sums over counts of about the same mean."""
 
     def __init__(self) -> None:
-        self.sums = np.zeros((5, (HIGHEST - LOWEST) * PER_OCTAVE))
+        self.sums = np.zeros((6, (HIGHEST - LOWEST) * PER_OCTAVE))
 
     def add(self, batch: Batch, mean: np.ndarray) -> None:
         octave = np.log2(np.maximum(mean, 2.0**LOWEST))
         place = np.clip(((octave - LOWEST) * PER_OCTAVE).astype(int), 0, self.sums.shape[1] - 1)
         extra = (batch.x - mean) ** 2 - batch.x
-        parts = (np.ones_like(mean), mean, mean * mean, extra, own_weights(batch))
+        empty = (batch.x == 0).astype(float)
+        parts = (np.ones_like(mean), mean, mean * mean, extra, own_weights(batch), empty)
         for total, part in zip(self.sums, parts, strict=True):
             total += np.bincount(place, weights=batch.weight * part, minlength=total.size)
 
@@ -72,9 +73,9 @@ class CountTable:
 
         Each mean is weighted by how exactly it tells alpha, which depends on alpha itself.
         """
-        cells, means, squares, extra, _ = self.sums[:, self.sums[0] > 0]
+        cells, means, squares, extra, _, _ = self.sums[:, self.sums[0] > 0]
         at = means / cells
-        alpha = 0.0
+        alpha = 1.0  # where no single large count can outvote the others
         for _ in range(50):
             weight = 1.0 / (1.0 + alpha * at) ** 2
             below = float(weight @ squares)
@@ -84,12 +85,18 @@ class CountTable:
             alpha = following
         return alpha
 
-    def zeros(self, alpha: float) -> tuple[float, float]:
-        """Expected zeros and their variance, of counts with this dispersion."""
-        cells, means, _, _, own = self.sums[:, self.sums[0] > 0]
+    def zeros(self, alpha: float, least: float) -> tuple[float, float, float]:
+        """Zeros among cells whose mean is at least so much: how many there are, how many counts
+        with this dispersion would have, and the variance of that."""
+        cells, means, _, _, own, empty = self.sums[:, self.sums[0] > 0]
         at = means / cells
         chance = np.exp(-at) if alpha <= 0 else np.exp(-np.log1p(alpha * at) / alpha)
-        return float(cells @ chance), float(own @ (chance * (1.0 - chance)))
+        large = at >= least
+        return (
+            float(empty[large].sum()),
+            float((cells * chance)[large].sum()),
+            float((own * chance * (1.0 - chance))[large].sum()),
+        )
 
 
 class Tallies:
@@ -100,7 +107,7 @@ class Tallies:
         self.loss: Loss = reading.loss
         counts = self.loss.data is Data.COUNTS and is_whole(reading.storage)
         self.counts = CountTable() if counts else None
-        self.scatter, self.zeros, self.n_zeros = Excess(), Excess(), 0.0
+        self.scatter = Excess()
         self.squares = self.variances = 0.0
         self.calibration: Calibration | None = None
         if self.loss.data is Data.BINARY:
@@ -139,13 +146,8 @@ class Tallies:
             # The fourth moment of a negative binomial count.
             spread = v * v * (2.0 + 6.0 / self.loss.r) + v
             self.scatter.add(batch, level * (errors - v), level**2 * spread)
-            chance = np.exp(-self.loss.r * np.log1p(mean / self.loss.r))
         else:
             self.scatter.add(batch, level * (errors - batch.x), 2.0 * (level * mean) ** 2)
-            chance = np.exp(-mean)
-        empty = batch.x == 0
-        self.n_zeros += float(batch.weight[empty].sum())
-        self.zeros.add(batch, empty - chance, chance * (1.0 - chance))
 
     def _add_deviance(self, batch: Batch, mean: np.ndarray) -> None:
         kinds, where = np.unique(batch.x, return_inverse=True)
