@@ -3,6 +3,8 @@
 import numpy as np
 
 from smartcpd import CPModel, Mode
+from smartcpd.consensus import Stability
+from smartcpd.diagnosis import Diagnosis, Finding, Severity
 from smartcpd.history import History, Record, Status
 from smartcpd.quality import measure
 from smartcpd.report import write_report
@@ -23,6 +25,13 @@ MODEL = CPModel(FACTORS, None, "poisson", MODES)
 X = RNG.poisson(MODEL.full())
 HISTORY = History(Record(0.1 * k, k, k, 1.0 / (k + 1), 0.0, "ab"[k > 5]) for k in range(12))
 STATUS = Status(True, "Converged: nothing <b>moved</b>.")
+DIAGNOSIS = Diagnosis(
+    (
+        Finding("over-dispersion", Severity.WARNING, "wide", f"In {EVIL}, so wide.", "Narrow it."),
+        Finding("too few events", Severity.NOTE, "few", "Few of them.", "Gather more."),
+    ),
+    ("over-dispersion", "observations"),
+)
 
 
 def full_report(path):
@@ -36,4 +45,6 @@ def full_report(path):
         settings={"random_state": 7, "file": "events <1>.csv", "tol": 0.02},
         notes=["3 rows had no place & were left out."],
         command="smartcpd fit 'events <1>.csv' --modes day,hour,place,size",
+        stability=Stability((0.98, 0.3, 1.0), (5, 2, 5), 5),
+        diagnosis=DIAGNOSIS,
     )

@@ -65,7 +65,7 @@ def test_it_renders(opened):
     assert page.locator("article.card").count() == 3
     assert page.locator("article .curve path.line").count() == 3
     assert page.locator("article .strip rect.cell").count() == 3 * 24
-    for heading in ("Components", "How well it fits", "Repeat this run"):
+    for heading in ("Components", "Checks", "How well it fits", "Repeat this run"):
         assert page.get_by_role("heading", name=heading).is_visible()
     box = page.locator("article .bars .fill").first.bounding_box()
     assert box["width"] > 20
@@ -80,6 +80,19 @@ def test_labels_are_shown_as_text(opened):
     assert page.locator("#answer caption").inner_text().startswith(EVIL)
     assert page.locator("article .name", has_text=EVIL).first.is_visible()
     assert page.locator("main script, main img").count() == 0
+
+
+def test_findings_and_stability_are_shown(opened):
+    page = opened()
+    page.get_by_role("link", name="Checks").click()
+    panels = page.locator(".finding")
+    assert panels.count() == 2
+    assert f"In {EVIL}, so wide." in panels.first.inner_text()
+    warning, note = (p.evaluate("e => getComputedStyle(e).borderLeftColor") for p in panels.all())
+    assert warning != note
+    assert page.locator("article .unsure").inner_text() == (
+        "Found in 2 of 5 starts, stability 0.30."
+    )
 
 
 def test_the_search_finds_a_label_and_shows_it_in_the_cards(opened):

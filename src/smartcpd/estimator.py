@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from smartcpd.consensus import Consensus
 from smartcpd.errors import InvalidDataError
 from smartcpd.fitting import CHECKPOINT_EVERY, MAX_EPOCHS, TOL, fit
 from smartcpd.history import History, Status
 from smartcpd.model import CPModel
 from smartcpd.solvers import Report, Solver
+
+if TYPE_CHECKING:
+    from smartcpd.diagnosis import Diagnosis
 
 
 class SmartCPD(BaseEstimator):
@@ -88,6 +92,9 @@ class SmartCPD(BaseEstimator):
         stochastic run. The user's factors are copied.
     n_init : int
         Number of starts that are compared by loss; those that fall behind are stopped early.
+    consensus : bool
+        Run every start to its end, as a fit of its own, so that ``consensus_`` tells in how many of
+        them each component was found. Takes as long as ``n_init`` fits; needs at least two.
     n_jobs : int
         Starts that run at the same time, -1 for as many as there are cores. The result does not
         depend on it.
@@ -129,6 +136,10 @@ class SmartCPD(BaseEstimator):
         Whether the fit converged and, in a sentence, why it stopped.
     solver_ : str
         The solver that was used; `smartcpd.explain` says why.
+    consensus_ : Consensus or None
+        With ``n_init`` > 1: the components of all starts that came to their end, matched, and how
+        stable each is. A start that was stopped early is not counted, since it might have found
+        what it lacks; None if fewer than two came to their end, which ``consensus=True`` prevents.
     n_features_in_ : int
         Size of mode 1, for scikit-learn's conventions.
 
@@ -148,6 +159,7 @@ class SmartCPD(BaseEstimator):
     history_: History
     status_: Status
     solver_: str
+    consensus_: Consensus | None
 
     def __init__(
         self,
@@ -170,6 +182,7 @@ class SmartCPD(BaseEstimator):
         kkt_tol: float = 0.0,
         init: Any = "random",
         n_init: int = 1,
+        consensus: bool = False,
         n_jobs: int = 1,
         n_threads: int | None = None,
         max_memory: str | int | None = None,
@@ -199,6 +212,7 @@ class SmartCPD(BaseEstimator):
         self.kkt_tol = kkt_tol
         self.init = init
         self.n_init = n_init
+        self.consensus = consensus
         self.n_jobs = n_jobs
         self.n_threads = n_threads
         self.max_memory = max_memory
@@ -244,6 +258,7 @@ class SmartCPD(BaseEstimator):
         self.history_ = result.history
         self.status_ = result.status
         self.solver_ = result.solver
+        self.consensus_ = result.consensus
         self.n_features_in_ = result.model.shape[1]
         return self
 
@@ -252,6 +267,27 @@ class SmartCPD(BaseEstimator):
         better; takes what `fit` takes."""
         check_is_fitted(self)
         return -self.model_.loss(X, self.absent, mask=mask, weights=weights)
+
+    def diagnose(self, X: Any, *, mask: Any = None, weights: Any = None) -> Diagnosis:
+        """What may be wrong with the fit, and what to do about it; see `CPModel.diagnose`.
+
+        Knows how the fit ended and, with ``n_init`` > 1, what other starts found. Takes what `fit`
+        takes.
+        """
+        check_is_fitted(self)
+        from smartcpd.diagnosis import diagnose
+
+        return diagnose(
+            self.model_,
+            X,
+            self.absent,
+            mask=mask,
+            weights=weights,
+            constraint=self.constraint,
+            status=self.status_,
+            history=self.history_,
+            consensus=self.consensus_,
+        )
 
     def predict(self, indices: Any) -> np.ndarray:
         """Expected values of the chosen cells, given as an (n x order) array of indices."""

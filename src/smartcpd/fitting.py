@@ -13,6 +13,8 @@ import numpy as np
 from smartcpd import solvers, threads, warm_starts
 from smartcpd.blocks import Blocks
 from smartcpd.checkpoints import Identity, entropy_in, opened
+from smartcpd.consensus import Consensus
+from smartcpd.consensus.starts import consensus_of
 from smartcpd.errors import IncompatibleError, InvalidParameterError
 from smartcpd.history import History, Status
 from smartcpd.labels import taken_off
@@ -57,6 +59,8 @@ class Fit:
     status: Status
     solver: str
     """The solver that "auto" chose, or the user."""
+    consensus: Consensus | None = None
+    """What several starts agree on, where at least two came to their end."""
 
 
 def fit(
@@ -80,6 +84,7 @@ def fit(
     kkt_tol: float = 0.0,
     init: Any = "random",
     n_init: int = 1,
+    consensus: bool = False,
     n_jobs: int = 1,
     n_threads: int | None = None,
     max_memory: str | int | None = None,
@@ -96,6 +101,11 @@ def fit(
     """Fit a CP model; see `smartcpd.SmartCPD` and its `fit` for the parameters."""
     asked = {name: value for name, value in locals().items() if name not in NOT_IDENTIFYING}
     check_integer("n_init", n_init, at_least=1)
+    if consensus and n_init == 1:
+        raise IncompatibleError(
+            "consensus=True compares starts with one another, and n_init=1 is a single one. Use "
+            "n_init=5, say."
+        )
     if not isinstance(n_jobs, int) or n_jobs == 0:
         raise InvalidParameterError(
             f"n_jobs must be a whole number other than 0; -1 for all cores; got {n_jobs!r}."
@@ -123,7 +133,7 @@ def fit(
         # Restarts that run side by side each keep to one thread.
         n_threads=n_threads if n_jobs == 1 else 1,
         given_start=not (isinstance(init, str) and init == "random"),
-        n_init=int(n_init),
+        n_init=1 if consensus else int(n_init),
         stochastic=asks_for_sampling(
             {
                 "mirror": mirror,
@@ -144,7 +154,8 @@ def fit(
     warm = init if isinstance(init, str) and init in warm_starts.EPOCHS else None
     if warm is not None:
         warm_starts.check(warm, problem)
-    n_runs = 1 if chosen_solver.compares_starts and warm is None else n_init
+    compares = chosen_solver.compares_starts and warm is None and not consensus
+    n_runs = 1 if compares else n_init
     if checkpoint is not None and resume and random_state is None:
         random_state = entropy_in(checkpoint)
     rng = _generator(random_state)
@@ -161,12 +172,19 @@ def fit(
                 show(report)
                 return callback is not None and callback(report)
 
-            racers = Racers(problem, settings, chosen_solver, n_jobs, observe, warm, repairs)
-            chosen, loss, _ = racers.best(starts, streams)
+            racers = Racers(
+                problem, settings, chosen_solver, n_jobs, observe, warm, repairs, bool(consensus)
+            )
+            chosen, loss, objective = racers.best(starts, streams)
     factors, remark = without_unobserved_rows(problem, chosen.factors)
     status = chosen.status._replace(reason=f"{chosen.status.reason} {remark}".strip())
     model = CPModel(factors, np.ones(problem.rank), problem.loss, modes)
-    return Fit(model, loss, chosen.history, status, chosen_solver.name)
+    agreed = None
+    if n_init > 1 and chosen.comparison is not None:
+        agreed = consensus_of(problem, model, objective, status.converged, chosen.comparison)
+    if agreed is not None and agreed.warning:
+        status = status._replace(reason=f"{status.reason} {agreed.warning}")
+    return Fit(model, loss, chosen.history, status, chosen_solver.name, agreed)
 
 
 def _generator(random_state: Any) -> np.random.Generator:

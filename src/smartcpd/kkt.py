@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from smartcpd.model import CPModel
@@ -18,14 +20,30 @@ def relative_kkt_residual(problem: Problem, A: np.ndarray, n_threads: int = 1) -
     components are balanced among the modes first where the constraints allow it. The residual
     therefore depends neither on the units of the data nor on how the scale is shared.
     """
-    if all(c.cone for c in problem.constraints):
-        model = CPModel(unstack(A, problem.shape)).normalize().distribute()
-        A = stack(model.factors)
+    A = balanced(problem, A)
     objective = objective_of(problem.storage, problem.loss, n_threads)
     _, gradient = objective.gradient(A)
+    return max(
+        float(np.linalg.norm(moved)) / size
+        for moved, size, _ in projected_steps(
+            problem, A, gradient, CellSample(problem).curvature(A)
+        )
+    )
+
+
+def balanced(problem: Problem, A: np.ndarray) -> np.ndarray:
+    """Components shared evenly among the modes, where the constraints allow it."""
+    if not all(c.cone for c in problem.constraints):
+        return A
+    return stack(CPModel(unstack(A, problem.shape)).normalize().distribute().factors)
+
+
+def projected_steps(
+    problem: Problem, A: np.ndarray, gradient: np.ndarray, curvature: float
+) -> Iterator[tuple[np.ndarray, float, float]]:
+    """For each mode: how a projected gradient step changes its factor, the norm of that factor,
+    and the length of the step."""
     starts = offsets(problem.shape)
-    curvature = CellSample(problem).curvature(A)
-    worst = 0.0
     for mode, constraint in enumerate(problem.constraints):
         rows = slice(starts[mode], starts[mode + 1])
         size = float(np.linalg.norm(A[rows])) or 1.0
@@ -33,5 +51,4 @@ def relative_kkt_residual(problem: Problem, A: np.ndarray, n_threads: int = 1) -
         moved = constraint.apply(
             A[rows] - length * gradient[rows], np.full_like(A[rows], 1.0 / length)
         )
-        worst = max(worst, float(np.linalg.norm(A[rows] - moved)) / size)
-    return worst
+        yield A[rows] - moved, size, length

@@ -18,6 +18,7 @@ from smartcpd.labels import Mode, checked_modes
 from smartcpd.losses import Loss
 
 if TYPE_CHECKING:
+    from smartcpd.diagnosis import Diagnosis
     from smartcpd.objectives import Estimate
 
 
@@ -178,6 +179,44 @@ class CPModel:
         from smartcpd.objectives import mean_loss  # objectives are written in terms of models
 
         return mean_loss(X, self, absent, mask, weights)
+
+    def diagnose(
+        self,
+        X: Any,
+        absent: str = "zero",
+        *,
+        mask: Any = None,
+        weights: Any = None,
+        constraint: Any = "auto",
+    ) -> Diagnosis:
+        """What may be wrong with this model of data X, and what to do about it.
+
+        Looks for dead, duplicate and diverging components, a fit that had not come to its end,
+        counts that scatter too widely or have too many zeros, probabilities that do not come true,
+        single cells that dominate, and rows of which too little is known. Checks that mean nothing
+        for a loss are left out. Large data is sampled, always in the same way.
+
+        Parameters
+        ----------
+        X, absent, mask, weights
+            As for `loss`.
+        constraint : str, Constraint, or one a mode
+            Under which the model was fitted, as for `SmartCPD`.
+
+        Returns
+        -------
+        Diagnosis
+            To print, or to go through; ``ok`` if there is no warning in it.
+
+        See Also
+        --------
+        SmartCPD.diagnose : knows how the fit went, too.
+        """
+        from smartcpd import diagnosis
+
+        return diagnosis.diagnose(
+            self, X, absent, mask=mask, weights=weights, constraint=constraint
+        )
 
     def normalize(self, norm: int = 2) -> CPModel:
         """Columns of unit l1 or l2 norm, their scales absorbed in the weights.

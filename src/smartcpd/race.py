@@ -15,7 +15,16 @@ import numpy as np
 from smartcpd.objectives import Objective, objective_of
 from smartcpd.problem import Problem
 from smartcpd.repair import flaws, repaired
-from smartcpd.solvers import Observer, Relay, Report, Result, Settings, Solver
+from smartcpd.solvers import (
+    Comparison,
+    Ended,
+    Observer,
+    Relay,
+    Report,
+    Result,
+    Settings,
+    Solver,
+)
 from smartcpd.stack import stack
 from smartcpd.warm_starts import warmed
 
@@ -47,6 +56,8 @@ class Racers:
     """How a random start is improved first."""
     repairs: Solver | None = None
     """What goes on from a model whose flawed components were replaced, if that is wanted."""
+    whole: bool = False
+    """Whether every start is run to its end, repairs and all, however far it falls behind."""
     stop: threading.Event = field(default_factory=threading.Event)
 
     def best(self, starts: list[list[np.ndarray]], streams: list[np.random.Generator]) -> Scored:
@@ -54,7 +65,7 @@ class Racers:
         relays = [Relay(self._kept(f"start-{k}"), self._observe) for k in range(len(starts))]
         legs = list(zip(relays, starts, streams, strict=True))
         n_survivors = max(2, math.ceil(len(starts) / SURVIVORS))
-        if len(starts) <= n_survivors or self.settings.stopping.max_epochs <= HEATS:
+        if self.whole or len(starts) <= n_survivors or self.settings.stopping.max_epochs <= HEATS:
             found = self._run(legs, self.settings.given_start, None)
         else:
             found = self._run(legs, self.settings.given_start, HEATS)
@@ -62,25 +73,50 @@ class Racers:
                 order = np.argsort([s.objective for s in found], kind="stable")[:n_survivors]
                 legs = [(relays[k], found[k].result.factors, streams[k]) for k in order]
                 found = self._run(legs, True, None)
+        if self.whole and len(found) == len(starts):
+            pairs = zip(found, streams, strict=True)
+            found = [self._repaired(s, rng, f"start-{k}-") for k, (s, rng) in enumerate(pairs)]
         best = min(found, key=lambda scored: scored.objective)
+        comparison = self._compared(best, found, len(starts))
         for scored in found:
             if scored.result.status.interrupted:
                 # Whichever start is best so far, the race was not run to its end.
                 status = scored.result.status
                 best = best._replace(result=replace(best.result, status=status, ended=True))
-        return best if self.repairs is None else self._repaired(best, self.repairs, streams[0])
+        if not self.whole:
+            best = self._repaired(best, streams[0])
+        return best._replace(result=replace(best.result, comparison=comparison))
 
-    def _repaired(self, best: Scored, solver: Solver, rng: np.random.Generator) -> Scored:
+    def _compared(self, best: Scored, found: list[Scored], n_starts: int) -> Comparison | None:
+        """Where the starts ended; a run that compares starts of its own says so itself."""
+        if n_starts == 1:
+            return best.result.comparison
+        over = self.stop.is_set() or any(s.result.status.interrupted for s in found)
+        ended = [s for s in found if s is not best and (s.result.status.converged or not over)]
+        others = [Ended(s.result.factors, s.objective) for s in ended]
+        settled = all(s.result.status.converged for s in [best, *ended])
+        return Comparison(others, True, n_starts - 1 - len(others), settled)
+
+    def _repaired(self, best: Scored, rng: np.random.Generator, prefix: str = "") -> Scored:
         """The result without dead and doubled components, if it is better for that."""
+        if self.repairs is None:
+            return best
         found = flaws(best.result.factors)
         for number in range(MOST_REPAIRS):
             if best.result.ended or not found.can_be_repaired or not self._can_shrink:
                 break
             start = self._inside(repaired(best.result.factors, found, self._exact, rng))
-            settings = self._kept(f"repair-{number}")
+            settings = self._kept(f"{prefix}repair-{number}")
             relay = Relay.after(settings, self._observe, best.result.history)
             again = self._scored(
-                relay.run(solver, self.problem, start, rng, given_start=True, prefix="repaired: ")
+                relay.run(
+                    self.repairs,
+                    self.problem,
+                    start,
+                    rng,
+                    given_start=True,
+                    prefix="repaired: ",
+                )
             )
             if not again.objective < best.objective:
                 break

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from smartcpd.cli.console import printable
+from smartcpd.consensus import Stability
 from smartcpd.labels import Kind, Mode
 from smartcpd.shares import Readable
 
@@ -21,12 +22,16 @@ TOO_LITTLE = 1e-3
 """Share of a row that is not worth a mention after others."""
 
 
-def print_components(console: Console, shown: Readable, k: int = 5) -> None:
+def print_components(
+    console: Console, shown: Readable, k: int = 5, stability: Stability | None = None
+) -> None:
     """A paragraph for each component."""
     width = min(max(len(mode.name) for mode in shown.model.named_modes), 20)
     blocks = BLOCKS if (console.encoding or "").lower().startswith("utf") else PLAIN
     for r, share in enumerate(shown.shares):
-        console.print(Text.assemble((f"{r + 1}", "bold"), f"  {share:.1%} of the {shown.share_of}"))
+        sure = "" if stability is None else f", {stability.words(int(shown.order[r]))}"
+        size = f"  {share:.1%} of the {shown.share_of}"
+        console.print(Text.assemble((f"{r + 1}", "bold"), size, sure))
         for n, mode in enumerate(shown.model.named_modes):
             name = printable(mode.name)[:20].ljust(width)
             line = _line(mode, shown.model.factors[n][:, r], shown.signed, k, blocks)
@@ -71,12 +76,21 @@ def _sparkline(values: np.ndarray, blocks: str) -> str:
     return "".join(blocks[level] for level in levels)
 
 
-def described(shown: Readable, k: int = 10) -> list[dict[str, Any]]:
+def described(
+    shown: Readable, k: int = 10, stability: Stability | None = None
+) -> list[dict[str, Any]]:
     """The same for programs."""
+
+    def sure(column: int) -> dict[str, Any]:
+        if stability is None:
+            return {}
+        return {"stability": stability.values[column], "found": stability.found[column]}
+
     return [
         {
             "component": r + 1,
             "share": float(share),
+            **sure(int(shown.order[r])),
             "top": {
                 mode.name: [
                     {"label": label, "value": value}

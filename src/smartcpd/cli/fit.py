@@ -61,6 +61,7 @@ def fit(
     solver: how.SolverName = "auto",
     seed: how.Seed = 0,
     n_init: how.NumberOfStarts = 1,
+    consensus: how.Consensus = False,
     max_time: how.MaxTime = None,
     threads: how.Threads = None,
     max_memory: how.MaxMemory = None,
@@ -77,6 +78,8 @@ def fit(
     """
     if force and resume:
         raise typer.BadParameter("--force replaces a run and --resume goes on with it; give one.")
+    if consensus and n_init == 1:
+        raise typer.BadParameter("--consensus compares starts; ask for some, as by --n-init 5.")
     table = TableOptions(
         modes, value, agg, pairs("--bin", bin_), whole_numbers("--top", top), rest, where, header
     )
@@ -85,6 +88,7 @@ def fit(
         "solver": solver,
         "random_state": seed,
         "n_init": n_init,
+        "consensus": consensus or None,
         "max_time": max_time,
         "n_threads": threads,
         "max_memory": max_memory,
@@ -140,7 +144,7 @@ class Job:
                 self.rank,
                 chosen.loss,
                 progress=False if quiet else "auto",
-                **self.method,
+                **{name: value for name, value in self.method.items() if value is not None},
                 **saving,
             )
         except KeyboardInterrupt:
@@ -190,9 +194,31 @@ class Job:
         run = self._summed_up(result, X, chosen)
         self.folder.save_model(run)
         model, seen, _ = excerpt(run.model, X)
-        run = dataclasses.replace(run, quality=measure(model, seen))
+        quality = measure(model, seen)
+        run = dataclasses.replace(run, quality=quality, diagnosis=self._diagnosis(result, X))
         self.folder.save(run)
         return run
+
+    def _diagnosis(self, result: Any, X: Any) -> Any:
+        """What may be wrong, with components numbered as they are shown."""
+        from smartcpd import CPModel
+        from smartcpd.blocks.excerpt import excerpt
+        from smartcpd.diagnosis import diagnose
+        from smartcpd.shares import readable
+
+        model = result.model
+        order = readable(model).order
+        factors = [A[:, order] for A in model.factors]
+        ordered = CPModel(factors, model.weights[order], model.loss_function, model.modes)
+        few, seen, _ = excerpt(ordered, X)
+        return diagnose(
+            few,
+            seen,
+            constraint=self.method["constraint"],
+            status=result.status,
+            history=result.history,
+            first=1,
+        )
 
     def _summed_up(self, result: Any, X: Any, chosen: Any) -> Any:
         from smartcpd import dispersion
@@ -200,7 +226,9 @@ class Job:
         from smartcpd.runs import Run
         from smartcpd.shares import readable
 
-        model = readable(result.model).model
+        shown = readable(result.model)
+        model = shown.model
+        agreed = result.consensus
         few, seen, remark = excerpt(model, X)
         given = {name: v for name, v in self.method.items() if v is not None}
         return Run(
@@ -212,13 +240,24 @@ class Job:
             settings={"rank": self.rank, "loss": str(chosen.loss)} | given | self.table.chosen(),
             data=source_facts(self.file, X),
             dispersion=dispersion.estimate(few, seen),
+            stability=None if agreed is None else agreed.summary.ordered(shown.order.tolist()),
             notes=(
                 f"Loss {chosen.reason}.",
                 *getattr(X, "notes", ()),
                 *([remark] if remark else []),
+                *self._remarks(agreed),
             ),
             command=self._command(),
             title=stem(self.file),
+        )
+
+    def _remarks(self, agreed: Any) -> tuple[str, ...]:
+        """Where starts were asked for and nothing can be said of them, how it could be."""
+        if self.method["n_init"] == 1 or self.method["consensus"] or agreed is not None:
+            return ()
+        return (
+            "Only one start was run to its end; --consensus runs all of them, and says how surely "
+            "each component is found.",
         )
 
     def _command(self) -> str:
@@ -230,7 +269,9 @@ class Job:
         flags = {"random_state": "--seed", "n_threads": "--threads"}
         usual = {"constraint": "auto", "solver": "auto", "random_state": 0, "n_init": 1}
         for name, value in self.method.items():
-            if value is not None and value != usual.get(name):
+            if value is True:
+                words.append(f"--{name}")
+            elif value is not None and value != usual.get(name):
                 words += [flags.get(name, "--" + name.replace("_", "-")), str(value)]
         return shlex.join(words)
 

@@ -67,6 +67,14 @@ NumberOfStarts = Annotated[
         rich_help_panel=METHOD,
     ),
 ]
+Consensus = Annotated[
+    bool,
+    typer.Option(
+        "--consensus",
+        help="Run every start to its end, to say how surely each component is found.",
+        rich_help_panel=METHOD,
+    ),
+]
 MaxTime = Annotated[
     float | None,
     typer.Option(

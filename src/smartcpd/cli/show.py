@@ -41,7 +41,7 @@ def print_run(run: Run, top: int = 5) -> None:
     modes = " x ".join(f"{printable(m.name)} {len(m):,}" for m in run.model.named_modes)
     console.print(Text(f"{modes}, {counted(run.model.rank)}", style="bold"))
     console.print()
-    print_components(console, readable(run.model), top)
+    print_components(console, readable(run.model), top, run.stability)
     console.print()
     for note in run.notes:
         console.print(Text(f"- {printable(note)}"))
@@ -49,6 +49,9 @@ def print_run(run: Run, top: int = 5) -> None:
     if quality is not None and quality.deviance_explained is not None:
         console.print(Text(f"- {_explained(quality, run.model.rank)}"))
     console.print(Text(f"- {printable(str(run.status))}"))
+    for finding in run.diagnosis or ():
+        mark = (f"{finding.severity}: ", "bold yellow" if finding.severity == "warning" else "bold")
+        console.print(Text.assemble(mark, printable(f"{finding.name}: {finding.brief}.")))
 
 
 def counted(rank: int) -> str:
@@ -87,7 +90,8 @@ def summary(run: Run, folder: RunFolder, top: int = 10) -> dict[str, Any]:
         "status": run.status._asdict(),
         "notes": list(run.notes),
         "quality": None if run.quality is None else run.quality.to_dict(),
+        "diagnosis": None if run.diagnosis is None else run.diagnosis.to_dict(),
         "data": run.data,
         "command": run.command,
-        "components": described(readable(run.model), top),
+        "components": described(readable(run.model), top, run.stability),
     }

@@ -31,6 +31,10 @@ class Batch(NamedTuple):
     x: np.ndarray
     m: np.ndarray
     weight: np.ndarray
+    own: np.ndarray | None = None
+    """How much each counts by itself, which is a part of ``weight``; None if all count the same."""
+    sampled: bool = False
+    """Whether they were drawn, and stand for others."""
 
 
 class Reading:
@@ -57,7 +61,8 @@ class Reading:
         own = weights_at(self.storage, batch.places)
         seen = own != 0
         places = [index[seen] for index in batch.places]
-        return Batch(places, batch.x[seen], batch.m[seen], batch.weight[seen] * own[seen])
+        weight = batch.weight[seen] * own[seen]
+        return Batch(places, batch.x[seen], batch.m[seen], weight, own[seen], batch.sampled)
 
     def _cells(self) -> Iterator[Batch]:
         storage = self.storage
@@ -126,7 +131,7 @@ class Reading:
             found = float(weight @ m)
             if known > 0 and found > 0:
                 weight = weight * (known / found)
-        return Batch(index, np.zeros(m.size), m, weight)
+        return Batch(index, np.zeros(m.size), m, weight, sampled=True)
 
     def _drawn(self, array: np.ndarray) -> Iterator[Batch]:
         scale = self.storage.n_cells / READ_WHOLE
@@ -134,4 +139,4 @@ class Reading:
             index = [self.rng.integers(size, size=SLAB_CELLS) for size in array.shape]
             x = array[tuple(index)].astype(np.float64)
             m = values_at(self.factors, self.ones, index)
-            yield Batch(index, x, m, np.full(m.size, scale))
+            yield Batch(index, x, m, np.full(m.size, scale), sampled=True)

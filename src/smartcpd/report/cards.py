@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from smartcpd.consensus import Stability
 from smartcpd.labels import Kind
 from smartcpd.report.pictures import factor_picture
 from smartcpd.report.rows import ModeRows
@@ -13,11 +14,16 @@ from smartcpd.shares import Readable
 NAMED_BY = 2
 """Modes that a component is called by."""
 LONGEST_NAME = 40
+SURE = 0.5
+"""Stability below which a component stands out."""
 
 
-def component_cards(shown: Readable, modes: list[ModeRows], names: list[str]) -> str:
+def component_cards(
+    shown: Readable, modes: list[ModeRows], names: list[str], stability: Stability | None = None
+) -> str:
     """All cards, largest component first."""
-    cards = "".join(_card(shown, modes, r, names[r]) for r in range(shown.model.rank))
+    remarks = [_stability(stability, int(column)) for column in shown.order]
+    cards = "".join(_card(shown, modes, r, names[r], remarks[r]) for r in range(shown.model.rank))
     return f'<div class="cards">{cards}</div>'
 
 
@@ -70,7 +76,15 @@ def _telling(sizes: np.ndarray, shares: np.ndarray) -> np.ndarray:
     return columns * np.log(np.where(columns > 0, columns / average, 1.0))
 
 
-def _card(shown: Readable, modes: list[ModeRows], r: int, name: str) -> str:
+def _stability(stability: Stability | None, column: int) -> str:
+    """How surely the component was found; the colour of a warning if not even by half."""
+    if stability is None:
+        return ""
+    kind = "steady" if stability.values[column] >= SURE else "unsure"
+    return f'<p class="small {kind}">{escape(stability.words(column).capitalize())}.</p>'
+
+
+def _card(shown: Readable, modes: list[ModeRows], r: int, name: str, remark: str) -> str:
     share = float(shown.shares[r])
     pictures = "".join(factor_picture(rows, r) for rows in modes)
     return (
@@ -84,7 +98,7 @@ def _card(shown: Readable, modes: list[ModeRows], r: int, name: str) -> str:
         f'<svg class="bar share-line" viewBox="0 0 100 4" preserveAspectRatio="none" '
         f'aria-hidden="true"><rect class="track" width="100" height="4"/>'
         f'<rect class="fill" width="{100 * share:.2f}" height="4"/></svg>'
-        f"{pictures}"
+        f"{remark}{pictures}"
         f'<p class="small">Column {int(shown.order[r])} of the factors, counted from 0.</p>'
         "</article>"
     )

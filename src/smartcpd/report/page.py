@@ -9,10 +9,12 @@ from importlib import resources
 from string import Template
 from typing import Any
 
+from smartcpd.consensus import Stability
+from smartcpd.diagnosis import Diagnosis
 from smartcpd.history import History, Status
 from smartcpd.model import CPModel
 from smartcpd.quality import Quality
-from smartcpd.report import fit, repeat
+from smartcpd.report import checks, fit, repeat
 from smartcpd.report.cards import component_cards, share_bar, titles
 from smartcpd.report.convergence import loss_curve
 from smartcpd.report.pictures import positions, shape_of
@@ -30,6 +32,8 @@ def render(
     notes: Sequence[str],
     command: str | None,
     title: str | None,
+    stability: Stability | None = None,
+    diagnosis: Diagnosis | None = None,
 ) -> str:
     """The page as text."""
     shown = readable(model)
@@ -46,11 +50,13 @@ def render(
         data=data,
         facts=_facts(model, quality),
         summary=escape(_summary(model, shown, names[0], quality)),
-        tiles=_tiles(model, status, quality, history),
+        tiles=_tiles(model, status, quality, history) + checks.tile(diagnosis),
         shares=share_bar(shown, names),
         share_words=escape(_share_words(shown)),
         kept=_kept_note(modes),
-        cards=component_cards(shown, modes, names),
+        cards=component_cards(shown, modes, names, stability),
+        checks=checks.section(diagnosis),
+        checks_link=checks.link(diagnosis),
         fit=_fit_section(model, history, status, quality),
         notes=_notes(notes),
         repeat=_repeat_section(model, settings, command),

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from smartcpd.consensus import Consensus, Stability
+from smartcpd.diagnosis import Diagnosis
 from smartcpd.errors import InvalidParameterError
 from smartcpd.history import History, Status
 from smartcpd.model import CPModel
@@ -25,6 +27,8 @@ def write_report(
     notes: Sequence[str] = (),
     command: str | None = None,
     title: str | None = None,
+    stability: Consensus | Stability | None = None,
+    diagnosis: Diagnosis | None = None,
 ) -> Path:
     """Write a page about a fitted model: one file of HTML that needs no network.
 
@@ -47,6 +51,10 @@ def write_report(
         The command line that repeats the run.
     title : str, optional
         By default the names of the modes.
+    stability : Consensus or Stability, optional
+        ``consensus_`` of a fit of several starts: how surely each component was found.
+    diagnosis : Diagnosis, optional
+        What `SmartCPD.diagnose` found.
 
     Returns
     -------
@@ -72,7 +80,25 @@ def write_report(
         )
     if isinstance(notes, str):
         raise InvalidParameterError(f"notes must be a list of sentences; got the text {notes!r}.")
-    page = render(model, history, status, quality, settings or {}, notes, command, title)
+    if isinstance(stability, Consensus):
+        stability = stability.summary
+    if stability is not None and len(stability.values) != model.rank:
+        raise InvalidParameterError(
+            f"stability tells of {len(stability.values)} components, and {model!r} has "
+            f"{model.rank}. Pass the consensus_ of the same fit."
+        )
+    page = render(
+        model,
+        history,
+        status,
+        quality,
+        settings or {},
+        notes,
+        command,
+        title,
+        stability,
+        diagnosis,
+    )
     temporary = file.with_name(f".{file.name}.{uuid.uuid4().hex}.tmp")
     try:
         # Half of a surrogate pair, which a label may hold, has no place in UTF-8.

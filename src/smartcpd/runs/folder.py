@@ -172,6 +172,8 @@ class RunFolder:
             notes=run.notes,
             command=run.command,
             title=run.title,
+            stability=run.stability,
+            diagnosis=run.diagnosis,
         )
 
     def load(self) -> Run:

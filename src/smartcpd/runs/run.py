@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from smartcpd.consensus import Stability
+from smartcpd.diagnosis import Diagnosis
 from smartcpd.history import History, Record, Status
 from smartcpd.model import CPModel
 from smartcpd.quality import Quality
@@ -38,6 +40,10 @@ class Run:
     quality : Quality, optional
     dispersion : float, optional
         How widely the data scatters, where the loss leaves that open.
+    stability : Stability, optional
+        How surely each component was found again by other starts.
+    diagnosis : Diagnosis, optional
+        What may be wrong with the fit.
     notes : tuple of str
         What the reader should know: rows left out, the choice of the loss.
     command : str, optional
@@ -62,6 +68,8 @@ class Run:
     title: str | None = None
     versions: dict[str, str] = field(default_factory=lambda: versions())
     created: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
+    stability: Stability | None = None
+    diagnosis: Diagnosis | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """All but the model, as JSON knows it."""
@@ -80,6 +88,8 @@ class Run:
                 "notes": list(self.notes),
                 "versions": self.versions,
                 "quality": None if self.quality is None else self.quality.to_dict(),
+                "stability": None if self.stability is None else self.stability.to_dict(),
+                "diagnosis": None if self.diagnosis is None else self.diagnosis.to_dict(),
                 "history": columns,
             }
         )
@@ -90,6 +100,8 @@ class Run:
         columns = given["history"]
         rows = zip(*(_numbers(name, columns[name]) for name in Record._fields), strict=True)
         quality = given["quality"]
+        # Runs of earlier versions do not have these.
+        stability, diagnosis = given.get("stability"), given.get("diagnosis")
         return cls(
             model,
             math.nan if given["loss"] is None else float(given["loss"]),
@@ -105,6 +117,8 @@ class Run:
             given["title"],
             dict(given["versions"]),
             str(given["created"]),
+            None if stability is None else Stability.from_dict(stability),
+            None if diagnosis is None else Diagnosis.from_dict(diagnosis),
         )
 
 

@@ -7,7 +7,15 @@ from smartcpd.partitions.tensor import PartitionedTensor, unread
 from smartcpd.problem import Problem
 from smartcpd.solvers.als import als
 from smartcpd.solvers.auto import auto, choice
-from smartcpd.solvers.base import Observer, Report, Result, Settings, Solver
+from smartcpd.solvers.base import (
+    Comparison,
+    Ended,
+    Observer,
+    Report,
+    Result,
+    Settings,
+    Solver,
+)
 from smartcpd.solvers.blocks import blocks
 from smartcpd.solvers.core import core
 from smartcpd.solvers.gcp_adam import gcp_adam
@@ -46,6 +54,8 @@ SOLVERS: dict[str, Solver] = {solver.name: solver for solver in _ALL}
 
 __all__ = [
     "SOLVERS",
+    "Comparison",
+    "Ended",
     "Observer",
     "Relay",
     "Report",

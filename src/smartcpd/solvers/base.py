@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -49,6 +49,28 @@ class Report:
 
 
 @kept_value
+class Ended(NamedTuple):
+    """Where a start came to its end: its factors, and what they have of what is minimised."""
+
+    factors: list[np.ndarray]
+    objective: float
+
+
+@kept_value
+class Comparison(NamedTuple):
+    """Starts that a result was compared with."""
+
+    others: list[Ended]
+    """Independent starts that came to their end, without the one that the result is of."""
+    own: bool
+    """Whether the result is of a single start, too, and not bred of several."""
+    n_stopped: int
+    """Starts that were stopped early, of which nothing can be said."""
+    settled: bool
+    """Whether those that came to their end did so because there was nothing left to gain."""
+
+
+@kept_value
 @dataclass(frozen=True)
 class Result:
     """The best factors found, how they were found and why the search ended."""
@@ -60,6 +82,8 @@ class Result:
     """Whether the user ended it, by a limit, a callback or an interrupt: nothing should follow."""
     loss: float | None = None
     """As far as it is known without another pass over data that is not in memory."""
+    comparison: Comparison | None = field(default=None, repr=False)
+    """With other starts, where there were several."""
 
 
 Observer = Callable[[Report], Any]

@@ -15,12 +15,20 @@ import numpy as np
 from smartcpd.errors import IncompatibleError
 from smartcpd.history import Status
 from smartcpd.problem import Problem
-from smartcpd.solvers.base import Observer, Result, Settings, Solver, Task
+from smartcpd.solvers.base import (
+    Comparison,
+    Ended,
+    Observer,
+    Result,
+    Settings,
+    Solver,
+    Task,
+)
 from smartcpd.solvers.bounds import check_bounds
 from smartcpd.solvers.dense_starts import DenseStarts
 from smartcpd.solvers.descent import FINISHED, Candidate, Descents
 from smartcpd.solvers.tracker import Tracker
-from smartcpd.stack import stack
+from smartcpd.stack import stack, unstack
 from smartcpd.start import random_factors
 from smartcpd.storage import Dense
 
@@ -83,7 +91,10 @@ class CoreFit:
             self._run(number)
             if number >= fewest and self._confirmed():
                 break
-        return self._finish(self._ranked()[0].A)
+        best = self._ranked()[0]
+        status = self._finish(best.A)
+        self.tracker.comparison = self._compared(best)
+        return status
 
     def _run(self, number: int) -> None:
         """Another run: from a start of its own, or, now and then, from the best two so far."""
@@ -115,6 +126,17 @@ class CoreFit:
         return found.status(
             f"Not confirmed: no two of {n} runs ended at the same loss, so a better solution may "
             "exist; compare fits with other seeds, or with n_init."
+        )
+
+    def _compared(self, best: Candidate) -> Comparison:
+        """The independent runs; those that were left behind have not come to their end."""
+        others = [run for run in self.runs if run is not best]
+        ended = [run for run in others if run.settled]
+        return Comparison(
+            [Ended(unstack(run.A, self.problem.shape), run.loss) for run in ended],
+            own=len(others) < len(self.runs),
+            n_stopped=len(others) - len(ended),
+            settled=True,
         )
 
     def _ranked(self) -> list[Candidate]:

@@ -16,7 +16,7 @@ from smartcpd.model import CPModel
 from smartcpd.objectives import Estimate
 from smartcpd.problem import Problem
 from smartcpd.sample import CellSample
-from smartcpd.solvers.base import Observer, Report, Result, Settings, Task
+from smartcpd.solvers.base import Comparison, Observer, Report, Result, Settings, Task
 from smartcpd.solvers.merging import merged
 from smartcpd.stack import stack, unstack
 
@@ -64,6 +64,7 @@ class Tracker:
         self.entries = 0
         self.began = time.perf_counter()
         self.ended = self.stopped = False
+        self.comparison: Comparison | None = None
         self._sample = CellSample(problem)
 
     @classmethod
@@ -139,7 +140,8 @@ class Tracker:
         best = self.best if math.isfinite(self.best_objective) else self.latest
         if best.shape[1] > self.problem.rank:
             best = merged(best, self.problem)
-        return Result(unstack(best, self.problem.shape), self.history, status, self.ended)
+        factors = unstack(best, self.problem.shape)
+        return Result(factors, self.history, status, self.ended, self.comparison)
 
     def check_time(self) -> None:
         """End a stretch without records when the user's time is over."""

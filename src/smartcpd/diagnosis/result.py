@@ -1,0 +1,153 @@
+"""What was found about a fit, as plain values that go to JSON and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from smartcpd.errors import InvalidDataError
+
+
+class Severity(StrEnum):
+    """How much a finding matters."""
+
+    NOTE = "note"
+    """Worth knowing; the fit may be as good as the data allows."""
+    WARNING = "warning"
+    """Something should be done about it."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that may be wrong.
+
+    Attributes
+    ----------
+    name : str
+        Of the check that found it, such as "over-dispersion".
+    severity : Severity
+    brief : str
+        The finding in a few words.
+    meaning : str
+        What was seen and what it means, in a sentence.
+    advice : str
+        What to do, in a sentence.
+    figures : dict
+        What was measured, by name: numbers, or lists of numbers.
+    """
+
+    name: str
+    severity: Severity
+    brief: str
+    meaning: str
+    advice: str
+    figures: dict[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f"{self.severity}: {self.name}. {self.meaning} {self.advice}"
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """The findings about a fit; iterating goes through them, warnings first.
+
+    Attributes
+    ----------
+    findings : tuple of Finding
+    checked : tuple of str
+        Names of all checks that were made; one that means nothing for a loss is left out.
+    sampled_cells : int
+        How many cells were drawn where not all were read; 0 if all were.
+    first : int
+        What sentences call the first component, 0 or 1; figures always count from 0.
+    """
+
+    findings: tuple[Finding, ...]
+    checked: tuple[str, ...]
+    sampled_cells: int = 0
+    first: int = 0
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is no warning; notes may be there."""
+        return not any(f.severity is Severity.WARNING for f in self.findings)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the findings."""
+        return tuple(f.name for f in self.findings)
+
+    def __iter__(self) -> Iterator[Finding]:
+        return iter(self.findings)
+
+    def __len__(self) -> int:
+        return len(self.findings)
+
+    def __bool__(self) -> bool:
+        """Always true: whether all is well is ``ok``."""
+        return True
+
+    def __getitem__(self, name: str) -> Finding:
+        for finding in self.findings:
+            if finding.name == name:
+                return finding
+        known = ", ".join(self.names) or "nothing"
+        raise KeyError(f"Nothing of the name {name!r} was found; there is: {known}.")
+
+    def __str__(self) -> str:
+        lines = []
+        for finding in self.findings:
+            lines += [
+                f"{finding.severity.upper()}: {finding.name}",
+                f"  {finding.meaning}",
+                f"  {finding.advice}",
+            ]
+        if not self.findings:
+            lines.append("Nothing wrong was found.")
+        lines.append(f"Checked: {', '.join(self.checked)}.")
+        if self.sampled_cells:
+            lines.append(f"Based in part on a sample of {self.sampled_cells:,} cells.")
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As dicts, lists, numbers and text: what JSON can hold."""
+        return {
+            "findings": [
+                {
+                    "name": f.name,
+                    "severity": str(f.severity),
+                    "brief": f.brief,
+                    "meaning": f.meaning,
+                    "advice": f.advice,
+                    "figures": f.figures,
+                }
+                for f in self.findings
+            ],
+            "checked": list(self.checked),
+            "sampled_cells": self.sampled_cells,
+            "first": self.first,
+        }
+
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any]) -> Diagnosis:
+        """From what `to_dict` gave."""
+        try:
+            findings = tuple(
+                Finding(
+                    str(f["name"]),
+                    Severity(f["severity"]),
+                    str(f["brief"]),
+                    str(f["meaning"]),
+                    str(f["advice"]),
+                    dict(f["figures"]),
+                )
+                for f in given["findings"]
+            )
+            checked = tuple(str(name) for name in given["checked"])
+            return cls(findings, checked, int(given["sampled_cells"]), int(given["first"]))
+        except (KeyError, TypeError, ValueError) as error:
+            raise InvalidDataError(
+                f"These findings about a fit cannot be read: {error}. Diagnose it again."
+            ) from None
