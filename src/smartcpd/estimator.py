@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from smartcpd.errors import InvalidDataError
@@ -17,7 +17,7 @@ from smartcpd.model import CPModel
 from smartcpd.solvers import Report, Solver
 
 
-class SmartCPD(BaseEstimator):
+class SmartCPD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Low-rank CP decomposition with the loss that fits the data.
 
     Parameters
@@ -241,6 +241,64 @@ class SmartCPD(BaseEstimator):
         self.solver_ = result.solver
         self.n_features_in_ = result.model.shape[1]
         return self
+
+    def transform(
+        self, X: Any, mode: int | str = 0, *, mask: Any = None, weights: Any = None
+    ) -> np.ndarray:
+        """The factor of one mode for new slices, the other factors fixed.
+
+        Parameters
+        ----------
+        X : array or SparseTensor
+            New slices: of the shape of the data, but for the length of one mode.
+        mode : int or str
+            The mode that they are slices of, by number or name.
+        mask, weights : optional
+            As for `fit`.
+
+        Returns
+        -------
+        ndarray (slices x rank)
+            Within the constraint of that mode. Rows of slices of which nothing was observed are 0;
+            a warning names them.
+        """
+        check_is_fitted(self)
+        return self.model_.transform(
+            X,
+            mode,
+            constraint=self.constraint,
+            absent=self.absent,
+            mask=mask,
+            weights=weights,
+        )
+
+    def score_samples(
+        self,
+        X: Any,
+        mode: int | str = 0,
+        *,
+        dispersion: float | None = None,
+        mask: Any = None,
+        weights: Any = None,
+    ) -> np.ndarray:
+        """The mean log-likelihood of each slice, under the factors that `transform` finds for it.
+
+        The slices may be new ones. ``dispersion`` is how widely the data scatters, where the loss
+        leaves that open; it is estimated from X by default. Slices of which nothing was observed
+        get NaN.
+        """
+        check_is_fitted(self)
+        from smartcpd.rows.transform import with_new_rows
+
+        model = with_new_rows(self.model_, X, mode, self.constraint, self.absent, mask, weights)
+        return model.score_samples(
+            X, mode, dispersion=dispersion, absent=self.absent, mask=mask, weights=weights
+        )
+
+    @property
+    def _n_features_out(self) -> int:
+        """For scikit-learn's names of what `transform` returns."""
+        return self.model_.rank
 
     def score(self, X: Any, y: Any = None, *, mask: Any = None, weights: Any = None) -> float:
         """Minus the mean loss of the fitted model on what was observed of X, so that higher is
