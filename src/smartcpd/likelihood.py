@@ -79,9 +79,7 @@ def slice_log_likelihoods(
         return np.where(observed > 0, totals / observed, np.nan)
 
 
-def _base_sums(
-    storage: Storage, loss: Loss, mode: int, dispersion: float | None
-) -> np.ndarray:
+def _base_sums(storage: Storage, loss: Loss, mode: int, dispersion: float | None) -> np.ndarray:
     """The sums of b over the slices of a mode, weighted as the cells are."""
     if isinstance(storage, SparseTensor):
         own = np.ones(storage.nnz) if storage.weights is None else storage.weights

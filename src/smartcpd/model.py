@@ -282,9 +282,7 @@ class CPModel:
         """
         from smartcpd import scoring
 
-        return scoring.surprise(
-            self, X, indices, dispersion=dispersion, absent=absent, mask=mask
-        )
+        return scoring.surprise(self, X, indices, dispersion=dispersion, absent=absent, mask=mask)
 
     def normalize(self, norm: int = 2) -> CPModel:
         """Columns of unit l1 or l2 norm, their scales absorbed in the weights.

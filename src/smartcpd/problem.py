@@ -130,9 +130,7 @@ class Problem:
             unique = list(dict.fromkeys(map(str, pieces)))
             return unique[0] if len(unique) == 1 else "[" + ", ".join(map(str, pieces)) + "]"
 
-        phases = ", then ".join(
-            f"{p.step} steps with {listed(p.mirrors)} map" for p in self.phases
-        )
+        phases = ", then ".join(f"{p.step} steps with {listed(p.mirrors)} map" for p in self.phases)
         shape = "x".join(map(str, self.shape))
         if self.storage.n_missing:
             shape += f" ({100 * self.storage.n_missing / self.storage.n_cells:.2g} % missing)"

@@ -75,15 +75,12 @@ def surprise(
 def _loss(model: CPModel) -> Loss:
     if model.loss_function is None:
         raise InvalidParameterError(
-            "This model has no loss, so it expects nothing of data. Build it with "
-            "loss_function=..."
+            "This model has no loss, so it expects nothing of data. Build it with loss_function=..."
         )
     return model.loss_function
 
 
-def _storage(
-    model: CPModel, loss: Loss, X: Any, absent: str, mask: Any, weights: Any
-) -> Storage:
+def _storage(model: CPModel, loss: Loss, X: Any, absent: str, mask: Any, weights: Any) -> Storage:
     storage = as_storage(X, absent, mask, weights)
     if storage.shape != model.shape:
         raise InvalidParameterError(

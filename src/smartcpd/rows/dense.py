@@ -9,7 +9,7 @@ import numpy as np
 
 from smartcpd.losses import Loss
 from smartcpd.rows.sums import RowSums
-from smartcpd.rows.terms import cell_terms
+from smartcpd.rows.terms import cell_terms, cell_values
 
 CELLS_AT_ONCE = 1 << 17
 
@@ -21,56 +21,60 @@ class DenseSlices:
     """m = A H', with H the products of the other factors' rows: everything is a matrix product."""
 
     array: np.ndarray | None
-    """None stands for zeros in every cell."""
+    """The data, with the mode of the slices first; None stands for zeros in every cell."""
     weights: np.ndarray | None
     loss: Loss
-    factors: tuple[np.ndarray, ...]
-    mode: int
+    others: tuple[np.ndarray, ...]
+    """The other factors, in their order."""
 
     def at(self, A: np.ndarray) -> RowSums:
-        n_rows, rank = A.shape
-        upper = np.triu_indices(rank)
-        F, G = np.zeros(n_rows), np.zeros((n_rows, rank))
-        pairs = np.zeros((n_rows, upper[0].size))
-        for block, H in self._blocks(n_rows):
+        rank = A.shape[1]
+        sums = RowSums.zeros(*A.shape)
+        for block, H in self._blocks(len(A)):
             m = A @ H.T
             x, w = self._cells(block, m.shape)
             terms = cell_terms(self.loss, x, m).weighted(w)
-            F += terms.value.sum(axis=1)
-            G += terms.slope @ H
-            pairs += terms.bend @ (H[:, upper[0]] * H[:, upper[1]])
-        B = np.empty((n_rows, rank, rank))
-        B[:, upper[0], upper[1]] = pairs
-        B[:, upper[1], upper[0]] = pairs
-        return RowSums(F, G, B)
+            sums.value[:] += terms.value.sum(axis=1)
+            sums.slope[:] += terms.slope @ H
+            for r in range(rank):
+                sums.bend[:, r, r:] += terms.bend @ (H[:, r, None] * H[:, r:])
+        for r in range(rank):
+            sums.bend[:, r:, r] = sums.bend[:, r, r:]
+        return sums
+
+    def values(self, A: np.ndarray) -> np.ndarray:
+        F = np.zeros(len(A))
+        for block, H in self._blocks(len(A)):
+            m = A @ H.T
+            x, w = self._cells(block, m.shape)
+            found = cell_values(self.loss, x, m)
+            F += found.sum(axis=1) if w is None else np.where(w != 0, w * found, 0.0).sum(axis=1)
+        return F
 
     def row_totals(self) -> np.ndarray:
         assert self.array is not None
-        n_rows = self.array.shape[self.mode]
+        n_rows = len(self.array)
         totals = np.zeros(n_rows)
         for block, H in self._blocks(n_rows):
             x, w = self._cells(block, (n_rows, len(H)))
             totals += x.sum(axis=1) if w is None else (w * x).sum(axis=1)
         return totals
 
-    def _cells(
-        self, block: Block, shape: tuple[int, ...]
-    ) -> tuple[np.ndarray, np.ndarray | None]:
+    def _cells(self, block: Block, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray | None]:
         """Data and weights of a block, a slice a row; what a missing cell holds is not read."""
         if self.array is None:
             return np.zeros(shape), None
-        x = np.moveaxis(self.array, self.mode, 0)[block].astype(np.float64).reshape(shape)
+        x = self.array[block].astype(np.float64, copy=False).reshape(shape)
         if self.weights is None:
             return x, None
-        w = np.moveaxis(self.weights, self.mode, 0)[block].astype(np.float64).reshape(shape)
-        x[w == 0] = 1.0  # a number that every loss accepts
-        return x, w
+        w = self.weights[block].astype(np.float64, copy=False).reshape(shape)
+        return np.where(w == 0, 1.0, x), w  # 1 is a number that every loss accepts
 
     def _blocks(self, n_rows: int) -> Iterator[tuple[Block, np.ndarray]]:
         """Blocks of all slices at once, and the products H of their cells."""
-        others = [A for n, A in enumerate(self.factors) if n != self.mode]
-        for block in blocks([len(A) for A in others], max(1, CELLS_AT_ONCE // n_rows)):
-            yield (slice(None), *block), _products(others, block)
+        shape = [len(A) for A in self.others]
+        for block in blocks(shape, max(1, CELLS_AT_ONCE // n_rows)):
+            yield (slice(None), *block), _products(self.others, block)
 
 
 def blocks(shape: Sequence[int], limit: int) -> Iterator[Block]:

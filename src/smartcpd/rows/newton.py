@@ -38,6 +38,8 @@ class Costs(Protocol):
 
     def at(self, A: np.ndarray) -> RowSums: ...
 
+    def values(self, A: np.ndarray) -> np.ndarray: ...
+
 
 @dataclass(frozen=True)
 class Rule:
@@ -72,39 +74,59 @@ class Rows(NamedTuple):
     solved: np.ndarray
 
 
-def solve_rows(
-    costs: Costs, start: np.ndarray, rule: Rule, max_steps: int = MAX_STEPS
-) -> Rows:
+def solve_rows(costs: Costs, start: np.ndarray, rule: Rule, max_steps: int = MAX_STEPS) -> Rows:
     """Minimise the rows' costs from a start."""
     A = rule.admit(start)
     sums = costs.at(A)
     damping = np.zeros(len(A))
     solved = np.zeros(len(A), bool)
-    separate = rule.bounds is not None
     for _ in range(max_steps):
         D, promised = _step(A, sums, damping, rule)
-        trial = A + D if not separate else np.clip(A + D, *rule.bounds)  # type: ignore[misc]
+        trial = A + D if rule.bounds is None else np.clip(A + D, *rule.bounds)
         there = costs.at(trial)
-        gained, floor = sums.value - there.value, ROUNDING * np.abs(sums.value)
-        if not separate:
-            gain = gained.sum() + rule.penalty(A) - rule.penalty(trial)
-            gained, floor = np.full(len(A), gain), np.full(len(A), floor.sum())
-        finite = np.isfinite(there.slope).all(axis=1) & np.isfinite(there.bend).all(axis=(1, 2))
-        taken = (gained >= ACCEPTED * promised - floor) & finite & ~solved
-        if not separate:
-            taken = np.full(len(A), bool(taken.all()))
+        floor = ROUNDING * np.abs(sums.value)
+        taken = _accepted(rule, A, trial, sums, there.value, promised) & ~solved
+        taken &= np.isfinite(there.slope).all(axis=1) & np.isfinite(there.bend).all(axis=(1, 2))
+        if rule.bounds is None:
+            taken[:] = taken.all()
         small = _is_small(D, A, trial) | (promised <= 0.1 * floor)
         A = np.where(taken[:, None], trial, A)
         sums = sums.take(taken, there)
         # A step that was damped says nothing about how far the solution is.
         solved |= small & taken & (damping <= FIRST_DAMPING)
         solved |= (damping >= MOST_DAMPING) & ~taken
-        if not separate:
+        if rule.bounds is None:
             solved[:] = solved.all()
         if solved.all():
             break
         damping = _damped(damping, taken)
     return Rows(A, sums, solved)
+
+
+def improve_rows(costs: Costs, A: np.ndarray, rule: Rule) -> np.ndarray:
+    """One step for every row that gains by it."""
+    sums = costs.at(A)
+    D, promised = _step(A, sums, np.zeros(len(A)), rule)
+    trial = A + D if rule.bounds is None else np.clip(A + D, *rule.bounds)
+    taken = _accepted(rule, A, trial, sums, costs.values(trial), promised)
+    return np.where(taken[:, None], trial, A)
+
+
+def _accepted(
+    rule: Rule,
+    A: np.ndarray,
+    trial: np.ndarray,
+    sums: RowSums,
+    there: np.ndarray,
+    promised: np.ndarray,
+) -> np.ndarray:
+    """Rows whose cost falls by enough of what was promised; all or none where they are coupled."""
+    gained, floor = sums.value - there, ROUNDING * np.abs(sums.value)
+    if rule.bounds is not None:
+        accepted: np.ndarray = gained >= ACCEPTED * promised - floor
+        return accepted
+    gain = gained.sum() + rule.penalty(A) - rule.penalty(trial)
+    return np.full(len(A), bool(gain >= ACCEPTED * promised[0] - floor.sum()))
 
 
 def _step(

@@ -48,6 +48,9 @@ class SparseSlices:
         self._add(self.storage.events, factors, sums, _Entries(self.loss, behind, self.storage))
         return sums
 
+    def values(self, A: np.ndarray) -> np.ndarray:
+        return self.at(A).value
+
     def row_totals(self) -> np.ndarray:
         storage = self.storage
         x = storage.values.astype(np.float64)
@@ -66,7 +69,8 @@ class SparseSlices:
         A = stack(factors)
         chosen = self._sample or backgrounds.choose(loss, shape, self.n_threads, A)
         if isinstance(chosen, backgrounds.Exhaustive):
-            zeros = DenseSlices(None, None, loss, tuple(factors), self.mode)
+            others = (F for n, F in enumerate(factors) if n != self.mode)
+            zeros = DenseSlices(None, None, loss, tuple(others))
             for total, part in zip(sums, zeros.at(factors[self.mode]), strict=True):
                 total += part
         elif isinstance(chosen, backgrounds.HotCells):
@@ -91,8 +95,9 @@ class SparseSlices:
         for start in range(0, len(events), EVENTS_AT_ONCE):
             piece = slice(start, start + EVENTS_AT_ONCE)
             index = events.rows(piece)
-            others = [F[i] for n, (F, i) in enumerate(zip(factors, index, strict=True))
-                      if n != self.mode]
+            others = [
+                F[i] for n, (F, i) in enumerate(zip(factors, index, strict=True)) if n != self.mode
+            ]
             H = math.prod(others[1:], start=others[0])
             rows = index[self.mode].astype(np.int64)
             m = np.einsum("cr,cr->c", H, factors[self.mode][rows])

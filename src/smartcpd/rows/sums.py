@@ -41,6 +41,10 @@ class Slices(Protocol):
         """The sums where the rows of the factor are those of A."""
         ...
 
+    def values(self, A: np.ndarray) -> np.ndarray:
+        """The values alone."""
+        ...
+
     def row_totals(self) -> np.ndarray:
         """The weighted sum of the data of each slice."""
         ...
@@ -53,11 +57,13 @@ def slices_of(
     from smartcpd.rows.dense import DenseSlices
     from smartcpd.rows.sparse import SparseSlices
 
-    others = tuple(np.ascontiguousarray(A, dtype=np.float64) for A in factors)
+    wide = tuple(np.ascontiguousarray(A, dtype=np.float64) for A in factors)
     if isinstance(storage, SparseTensor):
-        return SparseSlices(storage, loss, others, mode, n_threads)
+        return SparseSlices(storage, loss, wide, mode, n_threads)
     assert isinstance(storage, Dense)
-    return DenseSlices(storage.array, storage.weights, loss, others, mode)
+    weights = None if storage.weights is None else np.moveaxis(storage.weights, mode, 0)
+    others = (*wide[:mode], *wide[mode + 1 :])
+    return DenseSlices(np.moveaxis(storage.array, mode, 0), weights, loss, others)
 
 
 def observed_per_row(storage: Storage, mode: int) -> np.ndarray:

@@ -7,11 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from smartcpd.backgrounds.quadratic import Quadratic
-from smartcpd.losses import Domain, Loss
-
-STEP = 1e-6
-"""Of the model, between the two derivatives whose difference is the curvature."""
-SMALLEST_STEP = 1e-10
+from smartcpd.losses import Loss
 
 
 class Terms(NamedTuple):
@@ -32,23 +28,24 @@ class Terms(NamedTuple):
 
 
 def cell_terms(loss: Loss, x: np.ndarray, m: np.ndarray) -> Terms:
-    """Of l(x, m).
-
-    The curvature is a difference of derivatives, so that a user's own loss has one as well.
-    """
+    """Of l(x, m)."""
     x, m = (np.ascontiguousarray(a, dtype=np.float64) for a in (x, m))
     shape, x, m = m.shape, x.reshape(-1), m.reshape(-1)
-    derivative = loss.derivative_block("float64")
-    value, slope, beyond = np.empty_like(m), np.empty_like(m), np.empty_like(m)
-    h = STEP * np.abs(m) + SMALLEST_STEP
-    if loss.domain is Domain.REAL:
-        h += STEP * (1.0 + np.abs(x))
+    value, slope, bend = np.empty_like(m), np.empty_like(m), np.empty_like(m)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # a trial may go too far
         loss.values_block("float64")(x, m, loss.params, value)
-        derivative(x, m, loss.params, slope)
-        derivative(x, m + h, loss.params, beyond)
-        bend = (beyond - slope) / h
+        loss.derivative_block("float64")(x, m, loss.params, slope)
+        loss.bend_block("float64")(x, m, loss.params, bend)
     return Terms(*(part.reshape(shape) for part in (value, slope, bend)))
+
+
+def cell_values(loss: Loss, x: np.ndarray, m: np.ndarray) -> np.ndarray:
+    """l(x, m) alone."""
+    x, m = (np.ascontiguousarray(a, dtype=np.float64) for a in (x, m))
+    out = np.empty(m.size)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        loss.values_block("float64")(x.reshape(-1), m.reshape(-1), loss.params, out)
+    return out.reshape(m.shape)
 
 
 def quadratic_terms(q: Quadratic, m: np.ndarray) -> Terms:

@@ -121,9 +121,7 @@ def with_new_rows(
     model: CPModel, X: Any, mode: int | str, constraint: Any, absent: str, mask: Any, weights: Any
 ) -> CPModel:
     """A model of new slices alone, with their own rows in place of the model's."""
-    A = transform(
-        model, X, mode, constraint=constraint, absent=absent, mask=mask, weights=weights
-    )
+    A = transform(model, X, mode, constraint=constraint, absent=absent, mask=mask, weights=weights)
     place = checked_mode(model, mode)
     factors = [A if n == place else F for n, F in enumerate(model.factors)]
     modes = None
