@@ -85,13 +85,13 @@ def _base_sums(storage: Storage, loss: Loss, mode: int, dispersion: float | None
         own = np.ones(storage.nnz) if storage.weights is None else storage.weights
         base = own * log_base(loss, storage.values, dispersion)
         column = storage.indices[mode]
-        sums = np.bincount(column, weights=base, minlength=storage.shape[mode])
+        stored_sums = np.bincount(column, weights=base, minlength=storage.shape[mode])
         if storage.absent == "unobserved":
-            return sums
+            return stored_sums
         # The zeros are all cells that count, less those that are stored.
         stored = np.bincount(column, weights=own, minlength=storage.shape[mode])
         zeros = observed_per_row(storage, mode) - stored
-        return sums + zeros * float(log_base(loss, 0.0, dispersion))
+        return stored_sums + zeros * float(log_base(loss, 0.0, dispersion))
     assert isinstance(storage, Dense)
     sums = np.zeros(storage.shape[mode])
     for start in range(0, storage.n_cells, PIECE):

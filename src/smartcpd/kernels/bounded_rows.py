@@ -1,9 +1,9 @@
 """Many small quadratics, each minimised within bounds: the active-set method, exact.
 
-Every row has its own: q(d) = g'd + d'Bd / 2 for low <= d <= high, where d = 0 is allowed. Entries at
-a bound are held there; the others go to the minimum, or as far towards it as the first bound lets
-them, which then holds one more. At a minimum among the free ones, the entry that pulls away hardest
-from its bound is let go. Every step lowers q, so that no set of free entries comes twice.
+Every row has its own: q(d) = g'd + d'Bd / 2 for low <= d <= high, where d = 0 is allowed. Entries
+at a bound are held there; the others go to the minimum, or as far towards it as the first bound
+lets them, which then holds one more. At a minimum among the free ones, the entry that pulls away
+hardest from its bound is let go. Every step lowers q, so that no set of free entries comes twice.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """A mode that grows: new rows for new slices, and the other factors brought up to date.
 
-The slices that came before are not needed: of them a quadratic for every row is remembered (`past`).
-New rows and the other factors are fitted in turn to the new slices and those quadratics together.
+The slices that came before are not needed: of them a quadratic for every row is remembered
+(`past`). New rows and the other factors are fitted in turn to the new slices and those quadratics
+together.
 Where the other factors have turned, old rows are written anew in terms of them, so that the model
 of the old slices stays what it was.
 """

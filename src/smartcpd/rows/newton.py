@@ -24,8 +24,8 @@ from smartcpd.rows.sums import RowSums
 MAX_STEPS = 200
 SMALL_STEP = 1e-10
 """Relative to the largest entry of the column: a step that ends the search."""
-ROUNDING = 1e-14
-"""Of a cost, that cannot be told from nothing."""
+ROUNDING = 1e-13
+"""Of the terms of a cost: a gain that cannot be told from nothing."""
 ACCEPTED = 1e-4
 """Share of the promised gain with which a step is taken."""
 FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-3, 1e-7, 1e12
@@ -84,16 +84,15 @@ def solve_rows(costs: Costs, start: np.ndarray, rule: Rule, max_steps: int = MAX
         D, promised = _step(A, sums, damping, rule)
         trial = A + D if rule.bounds is None else np.clip(A + D, *rule.bounds)
         there = costs.at(trial)
-        floor = ROUNDING * np.abs(sums.value)
         taken = _accepted(rule, A, trial, sums, there.value, promised) & ~solved
         taken &= np.isfinite(there.slope).all(axis=1) & np.isfinite(there.bend).all(axis=(1, 2))
         if rule.bounds is None:
             taken[:] = taken.all()
-        small = _is_small(D, A, trial) | (promised <= 0.1 * floor)
+        small = (_is_small(D, A, trial) & taken) | (promised <= _noise(A, sums))
         A = np.where(taken[:, None], trial, A)
         sums = sums.take(taken, there)
         # A step that was damped says nothing about how far the solution is.
-        solved |= small & taken & (damping <= FIRST_DAMPING)
+        solved |= small & (damping <= FIRST_DAMPING)
         solved |= (damping >= MOST_DAMPING) & ~taken
         if rule.bounds is None:
             solved[:] = solved.all()
@@ -121,12 +120,19 @@ def _accepted(
     promised: np.ndarray,
 ) -> np.ndarray:
     """Rows whose cost falls by enough of what was promised; all or none where they are coupled."""
-    gained, floor = sums.value - there, ROUNDING * np.abs(sums.value)
+    gained, floor = sums.value - there, _noise(A, sums)
     if rule.bounds is not None:
         accepted: np.ndarray = gained >= ACCEPTED * promised - floor
         return accepted
     gain = gained.sum() + rule.penalty(A) - rule.penalty(trial)
     return np.full(len(A), bool(gain >= ACCEPTED * promised[0] - floor.sum()))
+
+
+def _noise(A: np.ndarray, sums: RowSums) -> np.ndarray:
+    """What rounding may do to the costs; their terms may nearly cancel."""
+    terms = np.abs(np.einsum("jr,jrs,js->j", A, sums.bend, A))
+    noise: np.ndarray = ROUNDING * (np.abs(sums.value) + terms)
+    return noise
 
 
 def _step(
