@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from smartcpd.consensus import Consensus
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from smartcpd.diagnosis import Diagnosis
 
 
-class SmartCPD(BaseEstimator):
+class SmartCPD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Low-rank CP decomposition with the loss that fits the data.
 
     Parameters
@@ -140,6 +140,8 @@ class SmartCPD(BaseEstimator):
         With ``n_init`` > 1: the components of all starts that came to their end, matched, and how
         stable each is. A start that was stopped early is not counted, since it might have found
         what it lacks; None if fewer than two came to their end, which ``consensus=True`` prevents.
+    past_ : Past
+        What `partial_fit` remembers of data that it has seen.
     n_features_in_ : int
         Size of mode 1, for scikit-learn's conventions.
 
@@ -250,17 +252,134 @@ class SmartCPD(BaseEstimator):
             Itself, fitted. Rows of a mode of which nothing was observed are 0, and named in
             ``status_``.
         """
+        self.__dict__.pop("past_", None)
         result = fit(X, **self.get_params(deep=False), mask=mask, weights=weights)
-        self.model_ = result.model
-        self.factors_ = list(result.model.factors)
-        self.weights_ = result.model.weights
-        self.loss_ = result.loss
-        self.history_ = result.history
-        self.status_ = result.status
+        self._keep(result.model, result.loss, result.history, result.status)
         self.solver_ = result.solver
         self.consensus_ = result.consensus
-        self.n_features_in_ = result.model.shape[1]
         return self
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        mode: int | str = 0,
+        forgetting: float = 1.0,
+        mask: Any = None,
+        weights: Any = None,
+    ) -> SmartCPD:
+        """Add new slices of one mode to the fit, without the data that came before.
+
+        The new slices get rows of their own, and the other factors are brought up to date. Of older
+        data a quadratic for each of their rows is remembered, in ``past_``. The first call is a
+        `fit`. After a `fit`, the expectation of the model stands for the data it was fitted to.
+
+        Parameters
+        ----------
+        X : array or SparseTensor
+            New slices: of the shape of the data, but for the length of the mode that grows. If the
+            rows of the model have labels, a LabelledTensor whose labels of that mode are new.
+        y : ignored
+        mode : int or str
+            The mode that grows, by number or name; the same in every call.
+        forgetting : float
+            In (0, 1]: how much older slices count at each arrival; 1 forgets nothing.
+        mask, weights : optional
+            As for `fit`.
+
+        Returns
+        -------
+        SmartCPD
+            Itself. ``loss_`` is the mean loss of all slices, each when it came (older ones count
+            less where they are forgotten); ``history_`` has a row for each arrival.
+        """
+        from smartcpd import online
+
+        share = online.check_forgetting(forgetting)
+        how = {
+            "constraint": self.constraint,
+            "absent": self.absent,
+            "mask": mask,
+            "weights": weights,
+            "n_threads": self.n_threads,
+        }
+        if not hasattr(self, "model_"):
+            self.fit(X, mask=mask, weights=weights)
+            self.past_ = online.past_of(self.model_, X, mode, **how)
+            return self
+        past, last = getattr(self, "past_", None), self.history_[-1] if self.history_ else None
+        grown = online.arrive(self.model_, past, X, mode, share, last=last, **how)
+        self._keep(grown.model, grown.loss, History([*self.history_, grown.record]), grown.status)
+        self.past_ = grown.past
+        return self
+
+    def transform(
+        self, X: Any, mode: int | str = 0, *, mask: Any = None, weights: Any = None
+    ) -> np.ndarray:
+        """The factor of one mode for new slices, the other factors fixed.
+
+        Parameters
+        ----------
+        X : array or SparseTensor
+            New slices: of the shape of the data, but for the length of one mode.
+        mode : int or str
+            The mode that they are slices of, by number or name.
+        mask, weights : optional
+            As for `fit`.
+
+        Returns
+        -------
+        ndarray (slices x rank)
+            Within the constraint of that mode. Rows of slices of which nothing was observed are 0;
+            a warning names them.
+        """
+        check_is_fitted(self)
+        return self.model_.transform(
+            X,
+            mode,
+            constraint=self.constraint,
+            absent=self.absent,
+            mask=mask,
+            weights=weights,
+        )
+
+    def score_samples(
+        self,
+        X: Any,
+        mode: int | str = 0,
+        *,
+        dispersion: float | None = None,
+        mask: Any = None,
+        weights: Any = None,
+    ) -> np.ndarray:
+        """The mean log-likelihood of each slice, under the factors that `transform` finds for it.
+
+        The slices may be new ones. ``dispersion`` is how widely the data scatters, where the loss
+        leaves that open; it is estimated from X by default. Slices of which nothing was observed
+        get NaN.
+        """
+        check_is_fitted(self)
+        from smartcpd.rows.transform import with_new_rows
+
+        model = with_new_rows(self.model_, X, mode, self.constraint, self.absent, mask, weights)
+        return model.score_samples(
+            X, mode, dispersion=dispersion, absent=self.absent, mask=mask, weights=weights
+        )
+
+    def _keep(self, model: CPModel, loss: float, history: History, status: Status) -> None:
+        self.model_ = model
+        self.factors_ = list(model.factors)
+        self.weights_ = model.weights
+        self.loss_ = loss
+        self.history_ = history
+        self.status_ = status
+        self.n_features_in_ = model.shape[1]
+
+    @property
+    def _n_features_out(self) -> int:
+        """For scikit-learn's names of what `transform` returns."""
+        return self.model_.rank
 
     def score(self, X: Any, y: Any = None, *, mask: Any = None, weights: Any = None) -> float:
         """Minus the mean loss of the fitted model on what was observed of X, so that higher is

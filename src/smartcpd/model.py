@@ -218,6 +218,111 @@ class CPModel:
             self, X, absent, mask=mask, weights=weights, constraint=constraint
         )
 
+    def transform(
+        self,
+        X_new: Any,
+        mode: int | str = 0,
+        *,
+        constraint: Any = "auto",
+        absent: str = "zero",
+        mask: Any = None,
+        weights: Any = None,
+    ) -> np.ndarray:
+        """The factor of one mode for new slices, the other factors and the weights fixed.
+
+        Parameters
+        ----------
+        X_new : array or SparseTensor
+            New slices: of the shape of the data, but for the length of one mode.
+        mode : int or str
+            The mode that they are slices of, by number or name.
+        constraint : str, Constraint, or one a mode
+            As for `SmartCPD`; `SmartCPD.transform` gives its own. One that ties the rows of a
+            column together holds for the new rows among themselves.
+        absent, mask, weights
+            As for `loss`.
+
+        Returns
+        -------
+        ndarray (slices x R)
+            Where the fit has converged, the slices it was made from get their own rows. Rows of
+            slices of which nothing was observed are 0; a warning names them.
+        """
+        from smartcpd.rows.transform import transform
+
+        return transform(
+            self, X_new, mode, constraint=constraint, absent=absent, mask=mask, weights=weights
+        )
+
+    def score_samples(
+        self,
+        X: Any,
+        mode: int | str = 0,
+        *,
+        dispersion: float | None = None,
+        absent: str = "zero",
+        mask: Any = None,
+        weights: Any = None,
+    ) -> np.ndarray:
+        """The mean log-likelihood of the observed cells of each slice of a mode.
+
+        Parameters
+        ----------
+        X : array or SparseTensor
+            Data of the shape of the model.
+        mode : int or str
+            By number or name.
+        dispersion : float, optional
+            How widely the data scatters, for losses that leave it open; by default estimated from
+            X, as `smartcpd.dispersion.estimate` does.
+        absent, mask, weights
+            As for `loss`.
+
+        Returns
+        -------
+        ndarray
+            One number a slice, on the scale of the data; NaN where nothing was observed.
+        """
+        from smartcpd import scoring
+
+        return scoring.score_samples(
+            self, X, mode, dispersion=dispersion, absent=absent, mask=mask, weights=weights
+        )
+
+    def surprise(
+        self,
+        X: Any,
+        indices: Any = None,
+        *,
+        dispersion: float | None = None,
+        absent: str = "zero",
+        mask: Any = None,
+    ) -> np.ndarray:
+        """How surprising observed values are: their two-sided tail probabilities.
+
+        Near 1 for a value in the middle of what the model expects, near 0 for one far out.
+
+        Parameters
+        ----------
+        X : array or SparseTensor
+            Data of the shape of the model; with ``indices``, the values of those cells.
+        indices : optional
+            Cells, as for `values`.
+        dispersion : float, optional
+            As for `score_samples`; with ``indices`` it is not estimated.
+        absent, mask
+            As for `loss`.
+
+        Returns
+        -------
+        ndarray
+            In the shape of dense data, NaN where a cell is missing; of sparse data, a number for
+            each entry in the order of ``SparseTensor.indices``; or one for each of the cells.
+        """
+        from smartcpd import scoring
+
+        return scoring.surprise(self, X, indices, dispersion=dispersion, absent=absent, mask=mask)
+
     def normalize(self, norm: int = 2) -> CPModel:
         """Columns of unit l1 or l2 norm, their scales absorbed in the weights.
 

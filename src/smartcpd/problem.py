@@ -75,9 +75,9 @@ class Problem:
         default = "nonnegative" if needs_nonnegative else "free"
         chosen = tuple(
             constraints.get(default if c == "auto" else c).within(nonnegative=needs_nonnegative)
-            for c in _by_mode("constraint", constraint, order)
+            for c in by_mode("constraint", constraint, order)
         )
-        maps = _by_mode("mirror", mirror, order)
+        maps = by_mode("mirror", mirror, order)
         phases = _phases(resolved_loss, chosen, maps, step)
         for phase in phases:
             _check_phase(resolved_loss, chosen, phase)
@@ -127,19 +127,17 @@ class Problem:
         return sum(c.penalty(A) for c, A in zip(self.constraints, factors, strict=True))
 
     def __str__(self) -> str:
-        def by_mode(pieces: Sequence[Any]) -> str:
+        def listed(pieces: Sequence[Any]) -> str:
             unique = list(dict.fromkeys(map(str, pieces)))
             return unique[0] if len(unique) == 1 else "[" + ", ".join(map(str, pieces)) + "]"
 
-        phases = ", then ".join(
-            f"{p.step} steps with {by_mode(p.mirrors)} map" for p in self.phases
-        )
+        phases = ", then ".join(f"{p.step} steps with {listed(p.mirrors)} map" for p in self.phases)
         shape = "x".join(map(str, self.shape))
         if self.storage.n_missing:
             shape += f" ({100 * self.storage.n_missing / self.storage.n_cells:.2g} % missing)"
         return (
             f"{shape}, rank {self.rank}, loss {self.loss}, "
-            f"constraint {by_mode(self.constraints)}, {phases}, sampling {self.sampler}"
+            f"constraint {listed(self.constraints)}, {phases}, sampling {self.sampler}"
         )
 
 
@@ -187,7 +185,7 @@ def check_number(name: str, value: Any, at_least: float) -> None:
         )
 
 
-def _by_mode(kind: str, choice: Any, order: int) -> list[Any]:
+def by_mode(kind: str, choice: Any, order: int) -> list[Any]:
     """One choice for each mode, from a single one, a sequence, or a mapping from modes."""
     if isinstance(choice, Mapping):
         for mode in choice:

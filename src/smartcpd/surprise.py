@@ -41,7 +41,7 @@ def tail_probability(loss: Loss, x: Any, m: Any, dispersion: float | None = None
     ndarray
         In the shape that x and m have together.
     """
-    tails = TAILS.get(loss.name) if _is_built_in(loss) else None
+    tails = TAILS.get(loss.name) if is_built_in(loss) else None
     if tails is None:
         raise InvalidParameterError(
             f"Loss '{loss}' names no distribution, so no value can be called surprising. "
@@ -63,7 +63,8 @@ def needs_dispersion(loss: Loss) -> bool:
     return loss.name in ("gaussian", "huber", "gamma", "beta")
 
 
-def _is_built_in(loss: Loss) -> bool:
+def is_built_in(loss: Loss) -> bool:
+    """Whether the loss is one of the package, whose names mean distributions."""
     from smartcpd import losses
 
     return not isinstance(loss, losses.CustomLoss)

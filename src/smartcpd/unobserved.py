@@ -35,13 +35,14 @@ def without_unobserved_rows(
             factors = [A.copy() for A in factors]
             for mode, rows in enumerate(empty):
                 factors[mode][rows] = np.clip(0.0, low[mode][rows], high[mode][rows])
-        names = "; ".join(_names(mode, rows) for mode, rows in enumerate(empty) if rows.size)
+        names = "; ".join(row_names(mode, rows) for mode, rows in enumerate(empty) if rows.size)
         consequence = "the model is 0 there" if clears else "the model means nothing there"
         remarks.append(f"No cell was observed in {names}: {consequence}.")
     return factors, " ".join(remarks)
 
 
-def _names(mode: int, rows: np.ndarray) -> str:
+def row_names(mode: int, rows: np.ndarray) -> str:
+    """Some rows of a mode, in words."""
     shown = ", ".join(str(int(row)) for row in rows[:NAMED])
     more = f" and {rows.size - NAMED:,} more" if rows.size > NAMED else ""
     return f"row{'s' * (rows.size > 1)} {shown}{more} of mode {mode}"

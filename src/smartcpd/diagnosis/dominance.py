@@ -10,6 +10,7 @@ from smartcpd.diagnosis.case import Case, listed, row_name
 from smartcpd.diagnosis.result import Finding, Severity
 from smartcpd.losses import CustomLoss
 from smartcpd.quality.result import HotCell
+from smartcpd.storage import Dense, SparseTensor
 from smartcpd.storage.observed import stacked_rows
 from smartcpd.surprise import needs_dispersion, tail_probability
 
@@ -68,7 +69,9 @@ def _absorbed(case: Case) -> Iterator[Finding]:
         return
     index = [rows[alone] for rows in peaks]
     held = np.empty(alone.size)
-    case.problem.storage.read_cells(stacked_rows(case.problem.shape, index), held)
+    storage = case.problem.storage
+    assert isinstance(storage, Dense | SparseTensor)
+    storage.read_cells(stacked_rows(case.problem.shape, index), held)
     cells = [tuple(int(i) for i in cell) for cell in zip(*index, strict=True)]
     names = [
         f"{case.component(r)} (cell {_cell_name(case, cell)}, which holds {x:,.6g})"

@@ -143,6 +143,10 @@ class Loss(Piece):
         """
         return _loss_block(self.blueprint, "derivative", "curvature", dtype)
 
+    def bend_block(self, dtype: str) -> Block:
+        """The second derivative, cell by cell, of either sign."""
+        return _loss_block(self.blueprint, "derivative", "bend", dtype)
+
     def values_block(self, dtype: str, part: str = "whole") -> Block:
         """As `value_block`, cell by cell."""
         return _loss_block(self.blueprint, "values", part, dtype)
@@ -203,7 +207,19 @@ def _curvature(blueprint: Any, formula: str, f: Any, dtype: str) -> Any:
     return curvature
 
 
+def _bend(blueprint: Any, formula: str, f: Any, dtype: str) -> Any:
+    # A model that must not be negative is small where it matters; another one has its own unit.
+    unit = 1.0 if blueprint.domain is Domain.REAL else 1e-4
+
+    def bend(x, m, p):
+        h = 1e-6 * (abs(m) + unit * (1.0 + unit * abs(x)))
+        return (f(x, m + h, p) - f(x, m, p)) / h
+
+    return bend
+
+
 _PARTS = {
+    "bend": _bend,
     "surplus": _surplus,
     "remainder": _remainder,
     "weighted": _weighted,

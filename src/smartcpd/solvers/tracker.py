@@ -141,7 +141,7 @@ class Tracker:
         if best.shape[1] > self.problem.rank:
             best = merged(best, self.problem)
         factors = unstack(best, self.problem.shape)
-        return Result(factors, self.history, status, self.ended, self.comparison)
+        return Result(factors, self.history, status, self.ended, comparison=self.comparison)
 
     def check_time(self) -> None:
         """End a stretch without records when the user's time is over."""

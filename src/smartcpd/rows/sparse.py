@@ -1,0 +1,152 @@
+"""Sums over the slices of a sparse tensor: its entries one by one, its zeros all at once."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from smartcpd import backgrounds
+from smartcpd.backgrounds.quadratic import Quadratic
+from smartcpd.backgrounds.sampled import N_CELLS, Sampled, fitted_quadratic
+from smartcpd.kernels.row_sums import compiled_add_cells
+from smartcpd.losses import Loss
+from smartcpd.rows.dense import DenseSlices
+from smartcpd.rows.sums import RowSums
+from smartcpd.rows.terms import Terms, cell_terms, quadratic_terms
+from smartcpd.stack import stack
+from smartcpd.storage import SparseTensor
+from smartcpd.storage.events import Events
+
+EVENTS_AT_ONCE = 1 << 15
+SAMPLED_A_ROW = 256
+MOST_SAMPLED = 1 << 22
+
+
+@dataclass
+class SparseSlices:
+    """l(x, m) = l(0, m) + what an entry adds to it; the former is the background of every row.
+
+    A background that is a sample of cells stays the same from call to call, so that sums compare.
+    """
+
+    storage: SparseTensor
+    loss: Loss
+    factors: tuple[np.ndarray, ...]
+    mode: int
+    n_threads: int = 1
+    _sample: Sampled | None = field(default=None, repr=False)
+
+    def at(self, A: np.ndarray) -> RowSums:
+        sums = RowSums.zeros(*A.shape)
+        factors = [A if n == self.mode else F for n, F in enumerate(self.factors)]
+        factors = [np.ascontiguousarray(F, dtype=np.float64) for F in factors]
+        behind = None
+        if self.storage.absent == "zero":
+            behind = self._add_background(factors, sums)
+        self._add(self.storage.events, factors, sums, _Entries(self.loss, behind, self.storage))
+        return sums
+
+    def values(self, A: np.ndarray) -> np.ndarray:
+        return self.at(A).value
+
+    def row_totals(self) -> np.ndarray:
+        storage = self.storage
+        x = storage.values.astype(np.float64)
+        if storage.weights is not None:
+            x = x * storage.weights
+        column = storage.indices[self.mode]
+        return np.bincount(column, weights=x, minlength=storage.shape[self.mode])
+
+    def _add_background(self, factors: list[np.ndarray], sums: RowSums) -> Quadratic | None:
+        """The loss of a tensor of zeros; the quadratic that it is, or None if it is none."""
+        shape, loss = self.storage.shape, self.loss
+        if loss.background is not None:
+            quadratic = Quadratic(*loss.background)
+            _add_quadratic(quadratic, factors, self.mode, sums)
+            return quadratic
+        A = stack(factors)
+        chosen = self._sample or backgrounds.choose(loss, shape, self.n_threads, A)
+        if isinstance(chosen, backgrounds.Exhaustive):
+            others = (F for n, F in enumerate(factors) if n != self.mode)
+            zeros = DenseSlices(None, None, loss, tuple(others))
+            for total, part in zip(sums, zeros.at(factors[self.mode]), strict=True):
+                total += part
+        elif isinstance(chosen, backgrounds.HotCells):
+            quadratic = Quadratic(0.0, *loss.taylor_at_zero(loss.params))
+            _add_quadratic(quadratic, factors, self.mode, sums)
+            self._add(chosen.cells, factors, sums, _Correction(loss, quadratic, None))
+        else:
+            n_cells = min(MOST_SAMPLED, max(N_CELLS, SAMPLED_A_ROW * shape[self.mode]))
+            sample = self._sample or Sampled(loss, shape, self.n_threads, A, n_cells)
+            self._sample = sample
+            quadratic = fitted_quadratic(loss, A, sample.pilot)
+            _add_quadratic(quadratic, factors, self.mode, sums)
+            weights = sample.cells.values
+            self._add(sample.cells, factors, sums, _Correction(loss, quadratic, weights))
+        return None
+
+    def _add(
+        self, events: Events, factors: list[np.ndarray], sums: RowSums, part: _Entries | _Correction
+    ) -> None:
+        """What some cells add."""
+        add = compiled_add_cells()
+        for start in range(0, len(events), EVENTS_AT_ONCE):
+            piece = slice(start, start + EVENTS_AT_ONCE)
+            index = events.rows(piece)
+            others = [
+                F[i] for n, (F, i) in enumerate(zip(factors, index, strict=True)) if n != self.mode
+            ]
+            H = math.prod(others[1:], start=others[0])
+            rows = index[self.mode].astype(np.int64)
+            m = np.einsum("cr,cr->c", H, factors[self.mode][rows])
+            terms = part.terms(events, piece, m)
+            add(rows, *terms, np.ascontiguousarray(H), *sums)
+
+
+@dataclass(frozen=True)
+class _Entries:
+    """Entries of the tensor: their loss, less what the background has in their place."""
+
+    loss: Loss
+    behind: Quadratic | None
+    storage: SparseTensor
+
+    def terms(self, events: Events, piece: slice, m: np.ndarray) -> Terms:
+        x = events.values[piece].astype(np.float64)
+        w = None if events.weights is None else events.weights[piece]
+        if w is not None:
+            x[w == 0] = 1.0  # a number that every loss accepts
+        own = cell_terms(self.loss, x, m).weighted(w)
+        if self.storage.absent == "unobserved":
+            return own
+        if self.behind is None:
+            return own.minus(cell_terms(self.loss, np.zeros_like(m), m))
+        return own.minus(quadratic_terms(self.behind, m))
+
+
+@dataclass(frozen=True)
+class _Correction:
+    """Zeros at chosen cells: what a quadratic leaves of their loss, times a weight."""
+
+    loss: Loss
+    quadratic: Quadratic
+    weights: np.ndarray | None
+
+    def terms(self, events: Events, piece: slice, m: np.ndarray) -> Terms:
+        left = cell_terms(self.loss, np.zeros_like(m), m).minus(quadratic_terms(self.quadratic, m))
+        return left if self.weights is None else left.weighted(self.weights[piece])
+
+
+def _add_quadratic(q: Quadratic, factors: list[np.ndarray], mode: int, sums: RowSums) -> None:
+    """The sum of q(m) over the slice of every row: column sums and Gram matrices are enough."""
+    others = [F for n, F in enumerate(factors) if n != mode]
+    A = factors[mode]
+    total = np.prod([F.sum(axis=0) for F in others], axis=0)
+    gram = np.prod([F.T @ F for F in others], axis=0)
+    bent = A @ gram
+    n_cells = math.prod(len(F) for F in others)
+    sums.value[:] += q.c0 * n_cells + q.c1 * (A @ total) + 0.5 * q.c2 * (bent * A).sum(axis=1)
+    sums.slope[:] += q.c1 * total + q.c2 * bent
+    sums.bend[:] += q.c2 * gram

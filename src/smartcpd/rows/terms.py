@@ -1,0 +1,53 @@
+"""The loss of single cells with its first two derivatives, and a quadratic in its place."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from smartcpd.backgrounds.quadratic import Quadratic
+from smartcpd.losses import Loss
+
+
+class Terms(NamedTuple):
+    """Value, first and second derivative by the model, cell by cell; not clipped."""
+
+    value: np.ndarray
+    slope: np.ndarray
+    bend: np.ndarray
+
+    def weighted(self, w: np.ndarray | None) -> Terms:
+        """Times the weights; exactly 0 for a weight of 0."""
+        if w is None:
+            return self
+        return Terms(*(np.where(w != 0, w * part, 0.0) for part in self))
+
+    def minus(self, other: Terms) -> Terms:
+        return Terms(*(a - b for a, b in zip(self, other, strict=True)))
+
+
+def cell_terms(loss: Loss, x: np.ndarray, m: np.ndarray) -> Terms:
+    """Of l(x, m)."""
+    x, m = (np.ascontiguousarray(a, dtype=np.float64) for a in (x, m))
+    shape, x, m = m.shape, x.reshape(-1), m.reshape(-1)
+    value, slope, bend = np.empty_like(m), np.empty_like(m), np.empty_like(m)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # a trial may go too far
+        loss.values_block("float64")(x, m, loss.params, value)
+        loss.derivative_block("float64")(x, m, loss.params, slope)
+        loss.bend_block("float64")(x, m, loss.params, bend)
+    return Terms(*(part.reshape(shape) for part in (value, slope, bend)))
+
+
+def cell_values(loss: Loss, x: np.ndarray, m: np.ndarray) -> np.ndarray:
+    """l(x, m) alone."""
+    x, m = (np.ascontiguousarray(a, dtype=np.float64) for a in (x, m))
+    out = np.empty(m.size)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        loss.values_block("float64")(x.reshape(-1), m.reshape(-1), loss.params, out)
+    return out.reshape(m.shape)
+
+
+def quadratic_terms(q: Quadratic, m: np.ndarray) -> Terms:
+    """Of c0 + c1 m + c2 m² / 2."""
+    return Terms(q.at(m), q.c1 + q.c2 * m, np.full_like(m, q.c2))

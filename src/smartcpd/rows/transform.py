@@ -1,0 +1,234 @@
+"""The factor of one mode for new slices, the other factors fixed."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from smartcpd import constraints, threads
+from smartcpd.constraints import Constraint
+from smartcpd.errors import IncompatibleError, InvalidDataError, InvalidParameterError
+from smartcpd.labels import Mode, taken_off
+from smartcpd.losses import Domain, Loss
+from smartcpd.problem import by_mode
+from smartcpd.rows.newton import Rows, Rule, solve_rows
+from smartcpd.rows.sums import Slices, observed_per_row, slices_of
+from smartcpd.storage import Storage, as_storage
+from smartcpd.unobserved import row_names
+
+if TYPE_CHECKING:
+    from smartcpd.model import CPModel
+
+
+@dataclass(frozen=True)
+class NewSlices:
+    """Data whose slices of one mode are new to a model, checked against it."""
+
+    storage: Storage
+    modes: tuple[Mode, ...] | None
+    loss: Loss
+    constraints: tuple[Constraint, ...]
+    factors: tuple[np.ndarray, ...]
+    """Of the model, its weights absorbed in another mode than the one that is new."""
+    mode: int
+
+    @classmethod
+    def checked(
+        cls,
+        model: CPModel,
+        X: Any,
+        mode: int | str,
+        constraint: Any,
+        absent: str,
+        mask: Any,
+        weights: Any,
+    ) -> NewSlices:
+        """Refuse what does not fit the model before any work is done."""
+        loss = model.loss_function
+        if loss is None:
+            raise InvalidParameterError(
+                "This model has no loss, so nothing says how new data is to be fitted. "
+                "Build it with loss_function=..."
+            )
+        place = checked_mode(model, mode)
+        X, modes = taken_off(X)
+        storage = as_storage(X, absent, mask, weights)
+        _check_shape(model, storage.shape, place)
+        if modes is not None and model.modes is not None:
+            _check_labels(model.modes, modes, place)
+        storage.check(loss)
+        choices = by_mode("constraint", constraint, model.order)
+        chosen = tuple(_constraint(loss, choice) for choice in choices)
+        _check_sign(loss, chosen[place], place)
+        elsewhere = 1 if place == 0 else 0
+        factors = tuple(A.astype(np.float64) for A in model.absorb(elsewhere).factors)
+        return cls(storage, modes, loss, chosen, factors, place)
+
+    @property
+    def n_new(self) -> int:
+        return self.storage.shape[self.mode]
+
+    def slices(self, mode: int, factors: Sequence[np.ndarray], n_threads: int) -> Slices:
+        return slices_of(self.storage, self.loss, factors, mode, n_threads)
+
+    def solved(self, n_threads: int) -> Rows:
+        """The rows of the new slices; call it within `threads.limited_to`."""
+        slices = self.slices(self.mode, self.factors, n_threads)
+        others = [A for n, A in enumerate(self.factors) if n != self.mode]
+        start = first_rows(slices, self.loss, others, observed_per_row(self.storage, self.mode))
+        # Penalties stand next to the mean loss of the tensor that was fitted, whatever the number
+        # of slices that are looked at now.
+        scale = self.storage.n_observed * len(self.factors[self.mode]) / self.n_new
+        found = solve_rows(slices, start, Rule(self.constraints[self.mode], scale))
+        return found._replace(A=self._without_unobserved(found.A))
+
+    def unobserved(self) -> np.ndarray:
+        """New slices of which nothing was observed."""
+        return self.storage.unobserved_rows()[self.mode]
+
+    def _without_unobserved(self, A: np.ndarray) -> np.ndarray:
+        rule = Rule(self.constraints[self.mode])
+        if rule.bounds is not None:
+            A[self.unobserved()] = np.clip(0.0, *rule.bounds)
+        return A
+
+
+def transform(
+    model: CPModel,
+    X: Any,
+    mode: int | str = 0,
+    *,
+    constraint: Any = "auto",
+    absent: str = "zero",
+    mask: Any = None,
+    weights: Any = None,
+    n_threads: int | None = None,
+) -> np.ndarray:
+    """The factor of one mode for new slices; see `smartcpd.CPModel.transform`."""
+    new = NewSlices.checked(model, X, mode, constraint, absent, mask, weights)
+    n_threads = threads.resolve(n_threads)
+    with threads.limited_to(n_threads):
+        found = new.solved(n_threads)
+    report(new, found)
+    return found.A.astype(model.weights.dtype)
+
+
+def with_new_rows(
+    model: CPModel, X: Any, mode: int | str, constraint: Any, absent: str, mask: Any, weights: Any
+) -> CPModel:
+    """A model of new slices alone, with their own rows in place of the model's."""
+    A = transform(model, X, mode, constraint=constraint, absent=absent, mask=mask, weights=weights)
+    place = checked_mode(model, mode)
+    factors = [A if n == place else F for n, F in enumerate(model.factors)]
+    modes = None
+    if model.modes is not None:
+        given = taken_off(X)[1]
+        rows = Mode.numbered(model.modes[place].name, len(A)) if given is None else given[place]
+        modes = tuple(rows if n == place else m for n, m in enumerate(model.modes))
+    return replace(model, factors=factors, modes=modes)
+
+
+def report(new: NewSlices, found: Rows) -> None:
+    """Warn of rows that nothing is known of, and of those that were not solved."""
+    empty = new.unobserved()
+    if empty.size:
+        warnings.warn(
+            f"No cell was observed in {row_names(new.mode, empty)} of the new data: the factor is "
+            "0 there.",
+            stacklevel=3,
+        )
+    open_rows = np.flatnonzero(~found.solved)
+    if open_rows.size:
+        warnings.warn(
+            f"The search did not end for {row_names(new.mode, open_rows)} of the new data; what is "
+            "returned is the best that was found.",
+            stacklevel=3,
+        )
+
+
+def first_rows(
+    slices: Slices, loss: Loss, others: Sequence[np.ndarray], observed: np.ndarray
+) -> np.ndarray:
+    """Where the search begins: at 0, or if the model must be positive, at rows of equal entries
+    whose mean is right."""
+    rank = others[0].shape[1]
+    if loss.domain is Domain.REAL:
+        return np.zeros((observed.size, rank))
+    means = slices.row_totals() / np.maximum(observed, np.finfo(float).tiny)
+    targets = np.array([loss.link(float(mean)) for mean in np.maximum(means, 0.0)])
+    unit = np.prod([np.abs(A).mean(axis=0) for A in others], axis=0)
+    total = max(float(unit.sum()), np.finfo(float).tiny)
+    # A component that the other factors leave out has nothing to say about these rows.
+    return targets[:, None] / total * (unit > 0)
+
+
+def checked_mode(model: CPModel, mode: int | str) -> int:
+    """The number of a mode that is given by its number or its name."""
+    names = [m.name for m in model.named_modes]
+    if isinstance(mode, str) and mode in names:
+        return names.index(mode)
+    whole = isinstance(mode, int | np.integer) and not isinstance(mode, bool)
+    if whole and 0 <= int(mode) < model.order:
+        return int(mode)
+    raise InvalidParameterError(
+        f"mode must be one of 0 to {model.order - 1}, or a name ({', '.join(map(repr, names))}); "
+        f"got {mode!r}."
+    )
+
+
+def _constraint(loss: Loss, choice: Any) -> Constraint:
+    nonnegative = loss.domain is Domain.NONNEGATIVE
+    default = "nonnegative" if nonnegative else "free"
+    found = constraints.get(default if choice == "auto" else choice)
+    return found.within(nonnegative=nonnegative)
+
+
+def _check_sign(loss: Loss, constraint: Constraint, mode: int) -> None:
+    if loss.domain is Domain.NONNEGATIVE and constraint.signed:
+        raise IncompatibleError(
+            f"Loss '{loss}' needs a nonnegative model, but constraint '{constraint}' of mode "
+            f"{mode} lets entries be negative. Use constraint='nonnegative'."
+        )
+
+
+def _check_shape(model: CPModel, shape: tuple[int, ...], mode: int) -> None:
+    if len(shape) != model.order:
+        raise InvalidDataError(
+            f"X has {len(shape)} modes, the model {model.order}. New slices keep all modes: give "
+            f"one slice as an array whose mode {mode} has length 1."
+        )
+    for n, (new, old) in enumerate(zip(shape, model.shape, strict=True)):
+        if n != mode and new != old:
+            # scikit-learn's common checks expect its wording for tables.
+            table = (
+                f" X has {new} features, but SmartCPD is expecting {old} features as input."
+                if model.order == 2 and n == 1
+                else ""
+            )
+            raise InvalidDataError(
+                f"Mode {n} of X has length {new}, that of the model {old}; only mode {mode} may "
+                f"differ.{table}"
+            )
+
+
+def _check_labels(known: Sequence[Mode], given: Sequence[Mode], mode: int) -> None:
+    """The rows of the other modes must be the same ones."""
+    for n, (old, new) in enumerate(zip(known, given, strict=True)):
+        if n == mode:
+            continue
+        if old.name != new.name:
+            raise InvalidDataError(
+                f"Mode {n} of X is {new.name!r}, that of the model {old.name!r}; give the modes in "
+                "the same order."
+            )
+        different = np.flatnonzero(np.array(old.text()) != np.array(new.text()))
+        if different.size:
+            row = int(different[0])
+            raise InvalidDataError(
+                f"Row {row} of mode {new.name!r} is {new.text()[row]!r} in X and "
+                f"{old.text()[row]!r} in the model; bring the rows in the model's order."
+            )
