@@ -139,7 +139,7 @@ def fit(
     n_runs = 1 if chosen_solver.compares_starts and warm is None else n_init
     if checkpoint is not None and resume and random_state is None:
         random_state = entropy_in(checkpoint)
-    rng = _generator(random_state)
+    rng = generator(random_state)
     if checkpoint is not None:
         identity = Identity.of(problem, asked, rng)
         journal = opened(checkpoint, identity, checkpoint_every, resume, problem.freedom)
@@ -161,7 +161,7 @@ def fit(
     return Fit(model, loss, chosen.history, status, chosen_solver.name)
 
 
-def _generator(random_state: Any) -> np.random.Generator:
+def generator(random_state: Any) -> np.random.Generator:
     """A generator from a seed, a Generator, scikit-learn's RandomState, or nothing."""
     if isinstance(random_state, np.random.RandomState):
         random_state = random_state.randint(2**31)
