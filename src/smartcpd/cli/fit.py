@@ -16,7 +16,7 @@ from smartcpd.cli import fit_options as how
 from smartcpd.cli import options
 from smartcpd.cli.codes import INTERRUPTED
 from smartcpd.cli.console import print_json, say, stdout
-from smartcpd.cli.inputs import TableOptions, load, source_facts, stem
+from smartcpd.cli.inputs import TableOptions, described, load, source_facts, stem
 from smartcpd.cli.options import pairs, whole_numbers
 from smartcpd.errors import InvalidParameterError
 
@@ -123,7 +123,7 @@ class Job:
         say(f"Reading {self.file} ...", quiet)
         X = load(self.file, self.table)
         chosen = choose_loss(X) if known is None else as_chosen(X, known)
-        say(f"Fitting {_described(X)}, loss {chosen.loss} ...", quiet)
+        say(f"Fitting {described(X)}, loss {chosen.loss} ...", quiet)
         new = not self.folder.path.exists()
         saving: dict[str, Any] = {"resume": resume}
         if checkpoint_every > 0 or resume:
@@ -217,13 +217,6 @@ class Job:
             if value is not None and value != usual.get(name):
                 words += [flags.get(name, "--" + name.replace("_", "-")), str(value)]
         return shlex.join(words)
-
-
-def _described(X: Any) -> str:
-    shape = " x ".join(f"{size:,}" for size in X.shape)
-    tensor = getattr(X, "tensor", X)
-    nonzeros = f", {tensor.nnz:,} nonzeros" if hasattr(tensor, "nnz") else ""
-    return f"{shape}{nonzeros}"
 
 
 def show_result(run: Any, job: Job, json: bool, quiet: bool) -> None:

@@ -134,7 +134,7 @@ def cross_validate(
     cv: int = 5,
     *,
     holdout: str = "cells",
-    fiber_mode: int = 0,
+    fiber_mode: int | str = 0,
     n_jobs: int = -1,
     random_state: Any = None,
     absent: str = "zero",
@@ -158,8 +158,8 @@ def cross_validate(
     holdout : {"cells", "fibers"}
         Whether single cells are held out or whole fibers, the rows along ``fiber_mode``: prefer
         fibers where neighbouring cells of that mode say the same, such as hours of a day.
-    fiber_mode : int
-        The mode along which the fibers run.
+    fiber_mode : int or str
+        The mode along which the fibers run, by its number or its name.
     n_jobs : int
         Fits that run at the same time, -1 for as many as there are cores. The result does not
         depend on it.
@@ -210,7 +210,7 @@ def opened(
     *,
     cv: int,
     holdout: str,
-    fiber_mode: int,
+    fiber_mode: int | str,
     n_jobs: int,
     random_state: Any,
     absent: str,
@@ -222,8 +222,10 @@ def opened(
     jobs = checked_jobs(n_jobs)
     method = checked_parameters(parameters)
     rng = generator(random_state)
-    storage = as_storage(taken_off(X)[0], absent, mask, weights)
-    folds = make_folds(storage, cv, holdout, fiber_mode, rng)
+    tensor, modes = taken_off(X)
+    storage = as_storage(tensor, absent, mask, weights)
+    named = {mode.name: number for number, mode in enumerate(modes or ())}
+    folds = make_folds(storage, cv, holdout, named.get(str(fiber_mode), fiber_mode), rng)
     entropy = int(rng.integers(2**63))
     return Trials(folds, storage.n_observed, entropy, method, jobs), storage
 

@@ -17,9 +17,9 @@ HOLDOUTS = ("cells", "fibers")
 MOST_FOLDS = 100
 MOST_SCORED = 1 << 21
 """Held-out cells of a dense tensor that are scored; more would tell hardly more."""
-FEWEST_SPARSE_CELLS = 1 << 18
+FEWEST_SPARSE_CELLS = 1 << 16
 """Zeros, or cells of fibers, that a fold of a sparse tensor holds out at least, if there are so
-many; ten times the stored cells that it holds out, where those are more."""
+many; twice the stored cells that it holds out, where those are more."""
 ZEROS_A_STORED_CELL = 2
 ALL_FIBERS = 1 << 22
 """Up to so many fibers every one of them is held out in some fold."""
@@ -42,7 +42,7 @@ class Fold:
 
 
 def make_folds(
-    storage: Storage, cv: int, holdout: str, mode: int, rng: np.random.Generator
+    storage: Storage, cv: int, holdout: str, mode: Any, rng: np.random.Generator
 ) -> list[Fold]:
     """Folds of the observed cells of a tensor.
 
@@ -60,7 +60,9 @@ def make_folds(
         elif holdout == "cells":
             folds = [_with_zeros(storage, *part) for part in _stored_parts(storage, cv, rng)]
         else:
-            folds = [_sparse_fibers(storage, *part) for part in _fiber_parts(storage, cv, mode, rng)]
+            folds = [
+                _sparse_fibers(storage, *part) for part in _fiber_parts(storage, cv, mode, rng)
+            ]
     found = [_on_known_rows(fold, storage) for fold in folds]
     if any(fold.n_cells == 0 or fold.weights.sum() <= 0 for fold in found):
         raise InvalidDataError(
@@ -82,7 +84,7 @@ def check_holdout(storage: Storage, cv: Any, holdout: Any, mode: Any) -> None:
     order = len(storage.shape)
     if not isinstance(mode, int | np.integer) or not 0 <= mode < order:
         raise InvalidParameterError(
-            f"fiber_mode must be one of 0 to {order - 1}, the modes of X; got {mode!r}."
+            f"fiber_mode must be one of 0 to {order - 1}, or the name of a mode of X; got {mode!r}."
         )
     if holdout == "fibers" and order < 3:
         raise IncompatibleError(
@@ -168,9 +170,7 @@ def _with_zeros(
     taken = [column[held].astype(np.intp) for column in storage.indices]
     places = [np.concatenate(pair) for pair in zip(taken, zeros, strict=True)]
     unseen = [np.concatenate(pair) for pair in zip(storage.missing, places, strict=True)]
-    training = SparseTensor(
-        kept, storage.values[~held], storage.shape, "zero", left, tuple(unseen)
-    )
+    training = SparseTensor(kept, storage.values[~held], storage.shape, "zero", left, tuple(unseen))
     x = np.concatenate([storage.values[held].astype(np.float64), np.zeros(chance.size)])
     return Fold(training, places, x, np.concatenate([own[held] / draw.most, 1.0 / chance]))
 

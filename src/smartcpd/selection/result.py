@@ -130,7 +130,9 @@ class Selection:
         return f"{text_table(self)}\n\n{self.recommendation}"
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(text_table(self))}</pre><p>{html.escape(self.recommendation)}</p>"
+        return (
+            f"<pre>{html.escape(text_table(self))}</pre><p>{html.escape(self.recommendation)}</p>"
+        )
 
 
 def rows_of(

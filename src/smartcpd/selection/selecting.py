@@ -34,7 +34,7 @@ def select(
     *,
     cv: int = 5,
     holdout: str = "cells",
-    fiber_mode: int = 0,
+    fiber_mode: int | str = 0,
     n_restarts: int = 3,
     n_jobs: int = -1,
     random_state: Any = None,
@@ -132,10 +132,7 @@ def select(
 
 
 def _checked_ranks(ranks: Iterable[int]) -> list[int]:
-    try:
-        given = list(ranks)
-    except TypeError:
-        given = [ranks]
+    given: list[Any] = list(ranks) if isinstance(ranks, Iterable) else [ranks]
     if not given:
         raise InvalidParameterError("ranks is empty; give at least one, such as range(1, 21).")
     for rank in given:

@@ -3,6 +3,7 @@ other, and with the same bits however many run at a time."""
 
 from __future__ import annotations
 
+import inspect
 import os
 import threading
 from collections.abc import Callable, Sequence
@@ -14,6 +15,7 @@ import numpy as np
 
 from smartcpd import threads
 from smartcpd.errors import IncompatibleError, InvalidParameterError
+from smartcpd.fitting import TOL, fit
 from smartcpd.model import CPModel
 from smartcpd.selection.candidates import Candidate
 from smartcpd.selection.folds import Fold
@@ -21,6 +23,8 @@ from smartcpd.selection.scores import FoldScore, scored
 from smartcpd.selection.training import Fitted, fitted
 from smartcpd.storage import Storage
 
+TRIAL_TOL = 10 * TOL
+"""Where a fit is only scored: what it may still gain is far below what noise does to the score."""
 NOT_FOR_TRIALS = ("checkpoint", "checkpoint_every", "resume")
 Task = Callable[[], Any]
 
@@ -51,7 +55,7 @@ class Trials:
             previous = self._below(candidate, rank, k)
             kin = self.scores.get((candidate.plain, rank), {}).get(k) if candidate.plain else None
             start = None if kin is None else kin.model
-            found = self.fit(fold.training, candidate, rank, k, previous, start)
+            found = self.fit(fold.training, candidate, rank, k, previous, start, tol=TRIAL_TOL)
             known[k] = scored(fold, found)
             self.tell(f"{candidate}, rank {rank}, fold {k + 1}: {found.seconds:.1f} s")
         return known[k]
@@ -64,12 +68,13 @@ class Trials:
         key: int,
         previous: CPModel | None = None,
         kin: CPModel | None = None,
+        **usual: Any,
     ) -> Fitted:
-        """A fit whose seed depends on what is fitted alone."""
+        """A fit whose seed depends on what is fitted alone; ``usual`` are defaults of its own."""
         seed = np.random.SeedSequence(
             self.entropy, spawn_key=(self.candidates.index(candidate), rank, key)
         )
-        given = self.parameters | {"callback": self._wants_to_stop}
+        given = usual | self.parameters | {"callback": self._wants_to_stop}
         given["n_threads"] = self.n_threads or self.parameters.get("n_threads")
         found = fitted(storage, rank, candidate, seed, given, previous, kin)
         if found.interrupted or self.stop.is_set():
@@ -118,10 +123,6 @@ def checked_jobs(n_jobs: Any) -> int:
 
 def checked_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
     """Parameters of the fits, all known and none that many fits cannot share."""
-    import inspect
-
-    from smartcpd.fitting import fit
-
     known = set(inspect.signature(fit).parameters) - {"X", "rank", "loss"}
     for name in parameters:
         if name not in known:
