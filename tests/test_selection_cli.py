@@ -60,8 +60,8 @@ def test_a_table(run, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "code", "sentence"),
     [
-        (["--ranks", "5-2"], 2, "such as 1-20"),
-        (["--ranks", "many"], 2, "such as 1-20"),
+        (["--ranks", "5-2"], 2, "is not of the form LOW-HIGH"),
+        (["--ranks", "many"], 2, "is not of the form LOW-HIGH"),
         (["--losses", "poison"], 1, "poisson"),
         (["--plot", "picture.xyz"], 1, "no ending of a picture"),
         (["--plot", "nowhere/picture.png"], 1, "there is no folder"),
