@@ -18,6 +18,7 @@ from smartcpd.version import __version__
 if TYPE_CHECKING:
     from smartcpd import plots, quality, report
     from smartcpd.estimator import SmartCPD
+    from smartcpd.selection import cross_validate, select
     from smartcpd.tables import from_table
 
 logging.getLogger(__name__).addHandler(logging.NullHandler())
@@ -31,6 +32,7 @@ __all__ = [
     "__version__",
     "choose_loss",
     "constraints",
+    "cross_validate",
     "datasets",
     "decompose",
     "explain",
@@ -43,6 +45,7 @@ __all__ = [
     "read",
     "report",
     "sampling",
+    "select",
     "steps",
     "write",
 ]
@@ -60,6 +63,8 @@ def __getattr__(name: str) -> Any:
         from smartcpd.tables import from_table
 
         return from_table
+    if name in ("cross_validate", "select"):
+        return getattr(import_module("smartcpd.selection"), name)
     if name in ("plots", "quality", "report"):
         return import_module(f"smartcpd.{name}")
     raise AttributeError(f"module 'smartcpd' has no attribute {name!r}")

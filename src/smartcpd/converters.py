@@ -14,14 +14,14 @@ from smartcpd.model import CPModel
 
 def to_tensorly(model: CPModel) -> Any:
     """A ``CPTensor`` in TensorLy's current backend."""
-    tl = _require("tensorly", "Converting a model to TensorLy")
+    tl = required("tensorly", "Converting a model to TensorLy")
     factors = [tl.tensor(A) for A in model.factors]
     return tl.cp_tensor.CPTensor((tl.tensor(model.weights), factors))
 
 
 def from_tensorly(cp: Any, loss_function: Loss | str | None = None) -> CPModel:
     """A model from a ``CPTensor`` or a pair (weights, factors)."""
-    tl = _require("tensorly", "Converting a model from TensorLy")
+    tl = required("tensorly", "Converting a model from TensorLy")
     try:
         weights, factors = cp
     except (TypeError, ValueError):
@@ -34,13 +34,13 @@ def from_tensorly(cp: Any, loss_function: Loss | str | None = None) -> CPModel:
 
 def to_pyttb(model: CPModel) -> Any:
     """A ``ktensor``, which is always float64."""
-    ttb = _require("pyttb", "Converting a model to pyttb")
+    ttb = required("pyttb", "Converting a model to pyttb")
     return ttb.ktensor([A.astype(float) for A in model.factors], model.weights.astype(float))
 
 
 def from_pyttb(ktensor: Any, loss_function: Loss | str | None = None) -> CPModel:
     """A model from a ``ktensor``."""
-    ttb = _require("pyttb", "Converting a model from pyttb")
+    ttb = required("pyttb", "Converting a model from pyttb")
     if not isinstance(ktensor, ttb.ktensor):
         raise InvalidParameterError(f"Expected a pyttb.ktensor; got {type(ktensor).__name__}.")
     return CPModel(ktensor.factor_matrices, ktensor.weights, loss_function)
@@ -48,7 +48,7 @@ def from_pyttb(ktensor: Any, loss_function: Loss | str | None = None) -> CPModel
 
 def to_frame(model: CPModel) -> Any:
     """A pandas DataFrame, long; see `CPModel.to_frame`."""
-    pd = _require("pandas", "A model as a DataFrame")
+    pd = required("pandas", "A model as a DataFrame")
     parts = []
     for mode, A in zip(model.named_modes, model.factors, strict=True):
         size = len(mode)
@@ -67,7 +67,7 @@ def to_frame(model: CPModel) -> Any:
 
 def to_xarray(model: CPModel) -> Any:
     """An xarray Dataset; see `CPModel.to_xarray`."""
-    xarray = _require("xarray", "A model as an xarray Dataset")
+    xarray = required("xarray", "A model as an xarray Dataset")
     names = [mode.name for mode in model.named_modes]
     taken = {"component", "weights"} & set(names)
     if taken:
@@ -86,7 +86,8 @@ def to_xarray(model: CPModel) -> Any:
     return xarray.Dataset(variables, coords, {"loss": str(model.loss_function)})
 
 
-def _require(package: str, purpose: str) -> Any:
+def required(package: str, purpose: str) -> Any:
+    """An optional package, or an error that says how to get it."""
     try:
         return importlib.import_module(package)
     except ImportError:

@@ -158,7 +158,7 @@ def fit(
     n_runs = 1 if compares else n_init
     if checkpoint is not None and resume and random_state is None:
         random_state = entropy_in(checkpoint)
-    rng = _generator(random_state)
+    rng = generator(random_state)
     if checkpoint is not None:
         identity = Identity.of(problem, asked, rng)
         journal = opened(checkpoint, identity, checkpoint_every, resume, problem.freedom)
@@ -187,7 +187,7 @@ def fit(
     return Fit(model, loss, chosen.history, status, chosen_solver.name, agreed)
 
 
-def _generator(random_state: Any) -> np.random.Generator:
+def generator(random_state: Any) -> np.random.Generator:
     """A generator from a seed, a Generator, scikit-learn's RandomState, or nothing."""
     if isinstance(random_state, np.random.RandomState):
         random_state = random_state.randint(2**31)

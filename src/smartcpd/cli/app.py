@@ -20,7 +20,7 @@ from smartcpd.cli.console import complain, say
 from smartcpd.cli.help import Command, Group
 from smartcpd.errors import SmartCPDError
 
-COMMANDS = ("fit", "show", "report", "predict", "compare", "check", "convert", "paper")
+COMMANDS = ("fit", "select", "show", "report", "predict", "compare", "check", "convert", "paper")
 """Modules of this package, each with a function of its name."""
 DEBUG = "SMARTCPD_DEBUG"
 FLAGS = {

@@ -16,7 +16,7 @@ from smartcpd.cli import fit_options as how
 from smartcpd.cli import options
 from smartcpd.cli.codes import INTERRUPTED
 from smartcpd.cli.console import print_json, say, stdout
-from smartcpd.cli.inputs import TableOptions, limited, load, needs, source_facts, stem
+from smartcpd.cli.inputs import TableOptions, described, limited, load, needs, source_facts, stem
 from smartcpd.cli.options import pairs, whole_numbers
 from smartcpd.errors import InvalidParameterError
 
@@ -129,7 +129,7 @@ class Job:
         say(f"Reading {self.file} ...", quiet)
         X = self._data()
         chosen = choose_loss(X) if known is None else as_chosen(X, known)
-        say(f"Fitting {_described(X)}, loss {chosen.loss} ...", quiet)
+        say(f"Fitting {described(X)}, loss {chosen.loss} ...", quiet)
         for line in needs(X, self.rank, chosen.loss):
             say(line, quiet)
         new = not self.folder.path.exists()
@@ -274,13 +274,6 @@ class Job:
             elif value is not None and value != usual.get(name):
                 words += [flags.get(name, "--" + name.replace("_", "-")), str(value)]
         return shlex.join(words)
-
-
-def _described(X: Any) -> str:
-    shape = " x ".join(f"{size:,}" for size in X.shape)
-    tensor = getattr(X, "tensor", X)
-    nonzeros = f", {tensor.nnz:,} nonzeros" if hasattr(tensor, "nnz") else ""
-    return f"{shape}{nonzeros}"
 
 
 def show_result(run: Any, job: Job, json: bool, quiet: bool) -> None:

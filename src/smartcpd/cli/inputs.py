@@ -156,6 +156,14 @@ def stem(file: str) -> str:
     )
 
 
+def described(X: Any) -> str:
+    """The shape of a tensor, and what it stores if it is sparse."""
+    shape = " x ".join(f"{size:,}" for size in X.shape)
+    tensor = getattr(X, "tensor", X)
+    nonzeros = f", {tensor.nnz:,} nonzeros" if hasattr(tensor, "nnz") else ""
+    return f"{shape}{nonzeros}"
+
+
 def source_facts(file: str, X: Any) -> dict[str, Any]:
     """Where data came from, so that a run can be traced back to it."""
     from smartcpd.checkpoints.identity import data_digest

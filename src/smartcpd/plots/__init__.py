@@ -2,5 +2,6 @@
 
 from smartcpd.plots.components import plot_component, plot_model, plot_scree
 from smartcpd.plots.convergence import plot_history
+from smartcpd.plots.selection import plot_selection
 
-__all__ = ["plot_component", "plot_history", "plot_model", "plot_scree"]
+__all__ = ["plot_component", "plot_history", "plot_model", "plot_scree", "plot_selection"]
