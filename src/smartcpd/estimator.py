@@ -114,7 +114,10 @@ class SmartCPD(BaseEstimator):
     resume : bool
         Go on with the fit whose checkpoint is in that folder, bit for bit as if it had never been
         stopped; begin it where there is none. The data and all parameters but ``max_time``,
-        ``n_jobs``, ``n_threads``, ``callback`` and ``progress`` must be the same.
+        ``n_jobs``, ``n_threads``, ``callback``, ``progress`` and ``client`` must be the same.
+    client : distributed.Client or Cluster, optional
+        A Dask cluster whose workers hold the data and make passes over it. X is then a partitioned
+        folder that all workers can read, or a list of tensors that follow each other along mode 0.
 
     Attributes
     ----------
@@ -129,6 +132,8 @@ class SmartCPD(BaseEstimator):
         Whether the fit converged and, in a sentence, why it stopped.
     solver_ : str
         The solver that was used; `smartcpd.explain` says why.
+    traffic_ : Traffic or None
+        What went to and from the workers of a cluster: rounds, bytes, seconds.
     n_features_in_ : int
         Size of mode 1, for scikit-learn's conventions.
 
@@ -148,6 +153,7 @@ class SmartCPD(BaseEstimator):
     history_: History
     status_: Status
     solver_: str
+    traffic_: Any
 
     def __init__(
         self,
@@ -180,6 +186,7 @@ class SmartCPD(BaseEstimator):
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: float = CHECKPOINT_EVERY,
         resume: bool = False,
+        client: Any = None,
     ) -> None:
         self.rank = rank
         self.loss = loss
@@ -209,6 +216,7 @@ class SmartCPD(BaseEstimator):
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
         self.resume = resume
+        self.client = client
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -244,6 +252,7 @@ class SmartCPD(BaseEstimator):
         self.history_ = result.history
         self.status_ = result.status
         self.solver_ = result.solver
+        self.traffic_ = result.traffic
         self.n_features_in_ = result.model.shape[1]
         return self
 

@@ -39,6 +39,7 @@ NOT_IDENTIFYING = {
     "n_threads",
     "callback",
     "progress",
+    "client",
     "checkpoint",
     "checkpoint_every",
     "resume",
@@ -56,6 +57,8 @@ class Fit:
     status: Status
     solver: str
     """The solver that "auto" chose, or the user."""
+    traffic: Any = None
+    """What went to and from the workers of a cluster."""
 
 
 def fit(
@@ -91,8 +94,14 @@ def fit(
     resume: bool = False,
     mask: Any = None,
     weights: Any = None,
+    client: Any = None,
 ) -> Fit:
     """Fit a CP model; see `smartcpd.SmartCPD` and its `fit` for the parameters."""
+    if client is not None:
+        from smartcpd.distributed.fitting import fit_on
+
+        parameters = {name: value for name, value in locals().items() if name in FIT_PARAMETERS}
+        return fit_on(client, X, parameters)
     asked = {name: value for name, value in locals().items() if name not in NOT_IDENTIFYING}
     check_integer("n_init", n_init, at_least=1)
     if not isinstance(n_jobs, int) or n_jobs == 0:
@@ -164,6 +173,9 @@ def fit(
     status = chosen.status._replace(reason=f"{chosen.status.reason} {remark}".strip())
     model = CPModel(factors, np.ones(problem.rank), problem.loss, modes)
     return Fit(model, loss, chosen.history, status, chosen_solver.name)
+
+
+FIT_PARAMETERS = set(inspect.signature(fit).parameters) - {"X", "client"}
 
 
 def _generator(random_state: Any) -> np.random.Generator:
