@@ -44,3 +44,7 @@ class DataNotFoundError(SmartCPDError, FileNotFoundError):
 
 class CheckpointError(SmartCPDError):
     """A fit cannot go on from a checkpoint, or cannot write one."""
+
+
+class ClusterError(SmartCPDError, RuntimeError):
+    """A cluster cannot go on: its scheduler is gone, or a shard is too large."""

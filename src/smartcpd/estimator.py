@@ -121,7 +121,10 @@ class SmartCPD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     resume : bool
         Go on with the fit whose checkpoint is in that folder, bit for bit as if it had never been
         stopped; begin it where there is none. The data and all parameters but ``max_time``,
-        ``n_jobs``, ``n_threads``, ``callback`` and ``progress`` must be the same.
+        ``n_jobs``, ``n_threads``, ``callback``, ``progress`` and ``client`` must be the same.
+    client : distributed.Client or Cluster, optional
+        A Dask cluster whose workers hold the data and make passes over it. X is then a partitioned
+        folder that all workers can read, or a list of tensors that follow each other along mode 0.
 
     Attributes
     ----------
@@ -142,6 +145,8 @@ class SmartCPD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         what it lacks; None if fewer than two came to their end, which ``consensus=True`` prevents.
     past_ : Past
         What `partial_fit` remembers of data that it has seen.
+    traffic_ : Traffic or None
+        What went to and from the workers of a cluster: rounds, bytes, seconds.
     n_features_in_ : int
         Size of mode 1, for scikit-learn's conventions.
 
@@ -162,6 +167,7 @@ class SmartCPD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     status_: Status
     solver_: str
     consensus_: Consensus | None
+    traffic_: Any
 
     def __init__(
         self,
@@ -195,6 +201,7 @@ class SmartCPD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: float = CHECKPOINT_EVERY,
         resume: bool = False,
+        client: Any = None,
     ) -> None:
         self.rank = rank
         self.loss = loss
@@ -225,6 +232,7 @@ class SmartCPD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
         self.resume = resume
+        self.client = client
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -257,6 +265,7 @@ class SmartCPD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         self._keep(result.model, result.loss, result.history, result.status)
         self.solver_ = result.solver
         self.consensus_ = result.consensus
+        self.traffic_ = result.traffic
         return self
 
     def partial_fit(

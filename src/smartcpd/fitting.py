@@ -42,6 +42,7 @@ NOT_IDENTIFYING = {
     "n_threads",
     "callback",
     "progress",
+    "client",
     "checkpoint",
     "checkpoint_every",
     "resume",
@@ -61,6 +62,8 @@ class Fit:
     """The solver that "auto" chose, or the user."""
     consensus: Consensus | None = None
     """What several starts agree on, where at least two came to their end."""
+    traffic: Any = None
+    """What went to and from the workers of a cluster."""
 
 
 def fit(
@@ -97,8 +100,14 @@ def fit(
     resume: bool = False,
     mask: Any = None,
     weights: Any = None,
+    client: Any = None,
 ) -> Fit:
     """Fit a CP model; see `smartcpd.SmartCPD` and its `fit` for the parameters."""
+    if client is not None:
+        from smartcpd.distributed.fitting import fit_on
+
+        parameters = {name: value for name, value in locals().items() if name in FIT_PARAMETERS}
+        return fit_on(client, X, parameters)
     asked = {name: value for name, value in locals().items() if name not in NOT_IDENTIFYING}
     check_integer("n_init", n_init, at_least=1)
     if consensus and n_init == 1:
@@ -185,6 +194,9 @@ def fit(
     if agreed is not None and agreed.warning:
         status = status._replace(reason=f"{status.reason} {agreed.warning}")
     return Fit(model, loss, chosen.history, status, chosen_solver.name, agreed)
+
+
+FIT_PARAMETERS = set(inspect.signature(fit).parameters) - {"X", "client"}
 
 
 def generator(random_state: Any) -> np.random.Generator:

@@ -62,10 +62,3 @@ def read_entries(path: Path, order: int, weighted: bool) -> Entries:
         ) from None
     columns = [np.asarray(found[name]) for name in names]
     return Entries(columns[:order], columns[order], columns[order + 1] if weighted else None)
-
-
-def read_values(path: Path) -> np.ndarray:
-    """The values alone."""
-    with _connection() as connection:
-        query = f"SELECT value FROM read_parquet({literal(str(path))})"
-        return np.asarray(connection.execute(query).fetchnumpy()["value"])

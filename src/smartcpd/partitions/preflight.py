@@ -62,7 +62,7 @@ def preflight(X: PartitionedTensor, rank: int, loss: Loss | None = None) -> Pref
     seconds = None if loss is None else _seconds(X, rank, loss)
     return Preflight(
         X.n_parts,
-        largest * X.manifest.entry_bytes,
+        largest * X.manifest.entry_bytes * X.reads_here,
         COPIES_OF_FACTORS * rows,
         X.bytes_on_disk,
         budget(X.max_memory),

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,11 +19,11 @@ from smartcpd.labels import LabelledTensor, Mode
 from smartcpd.losses import Data, Loss
 from smartcpd.partitions.blocks import RowBlock
 from smartcpd.partitions.manifest import FIGURES, LABELS, Manifest
-from smartcpd.partitions.parquet import read_entries, read_values
+from smartcpd.partitions.parquet import read_entries
 from smartcpd.prefetching import prefetched
 from smartcpd.stack import offsets
 from smartcpd.storage.base import SparseStorage
-from smartcpd.storage.entries import significance, smallest
+from smartcpd.storage.entries import Entries, significance, smallest
 from smartcpd.storage.events import Events
 from smartcpd.storage.sparse import TINY, SparseTensor, read_events
 
@@ -102,8 +102,8 @@ class PartitionedTensor(SparseStorage):
         values = np.empty(count, self.dtype)
         weights = np.empty(count) if self.weighted else None
         done = 0
-        for part in self.manifest.parts:
-            entries = read_entries(self.path / part.file, len(self.shape), self.weighted)
+        for number, part in enumerate(self.manifest.parts):
+            entries = self.entries(number)
             where = slice(done, done + part.nnz)
             for column, read in zip(columns, entries.columns, strict=True):
                 column[where] = read
@@ -124,6 +124,11 @@ class PartitionedTensor(SparseStorage):
             f"{self.dtype}, {str(self.path)!r})"
         )
 
+    @property
+    def reads_here(self) -> bool:
+        """Whether passes need room for parts in this process."""
+        return True
+
     # What parts are and hold.
 
     @property
@@ -137,13 +142,9 @@ class PartitionedTensor(SparseStorage):
 
     def events(self, number: int) -> Events:
         """The entries of a part as compiled loops read them, counted from its first row."""
-        part, mode = self.manifest.parts[number], self.manifest.mode
-        entries = read_entries(self.path / part.file, len(self.shape), self.weighted)
-        own = entries.columns[mode]
-        near = (own - own.dtype.type(part.first)).astype(smallest(part.last - part.first + 1))
-        columns = [near if n == mode else c for n, c in enumerate(entries.columns)]
+        entries = self.entries(number)
         values = entries.values.astype(self.dtype, copy=False)
-        return Events(tuple(columns), values, self.block(number).shape, entries.weights)
+        return near_events(replace(entries, values=values), self.block(number))
 
     def event_sums(
         self,
@@ -177,11 +178,7 @@ class PartitionedTensor(SparseStorage):
         sizes = np.array([part.nnz for part in self.manifest.parts])
         counts = rng.multivariate_hypergeometric(sizes, min(count, sizes.sum()), method="marginals")
         seeds = rng.integers(2**63, size=self.n_parts)
-        drawn = []
-        for number, entries in prefetched(range(self.n_parts), self._entries):
-            own = np.random.default_rng(seeds[number])
-            chosen = own.choice(sizes[number], counts[number], replace=False, shuffle=False)
-            drawn.append(entries.at(np.sort(chosen)))
+        drawn = self._drawn(counts, seeds)
         columns = tuple(
             np.concatenate([d.columns[n] for d in drawn]) for n in range(len(self.shape))
         )
@@ -189,12 +186,23 @@ class PartitionedTensor(SparseStorage):
         weights = np.concatenate([d.weights for d in drawn]) if self.weighted else None
         return SparseTensor(columns, values, self.shape, self.absent, weights)
 
-    def _entries(self, number: int) -> Any:
+    def _drawn(self, counts: np.ndarray, seeds: np.ndarray) -> list[Entries]:
+        """So many entries of each part."""
+        found = []
+        for number, entries in prefetched(range(self.n_parts), self.entries):
+            rng = np.random.default_rng(seeds[number])
+            size = entries.values.size
+            chosen = rng.choice(size, counts[number], replace=False, shuffle=False)
+            found.append(entries.at(np.sort(chosen)))
+        return found
+
+    def entries(self, number: int) -> Entries:
+        """The entries of a part."""
         part = self.manifest.parts[number]
         return read_entries(self.path / part.file, len(self.shape), self.weighted)
 
     def pieces(self, size: int) -> Iterator[tuple[list[np.ndarray], np.ndarray]]:
-        for _, entries in prefetched(range(self.n_parts), self._entries):
+        for _, entries in prefetched(range(self.n_parts), self.entries):
             known = entries
             if entries.weights is not None:
                 known = entries.at(entries.weights > 0)
@@ -205,8 +213,8 @@ class PartitionedTensor(SparseStorage):
 
     def each_values(self) -> Iterator[np.ndarray]:
         """The values of all entries, part by part."""
-        for part in self.manifest.parts:
-            yield read_values(self.path / part.file)
+        for number in range(self.n_parts):
+            yield self.entries(number).values
 
     # What a storage offers to fits.
 
@@ -367,6 +375,14 @@ class PartitionedTensor(SparseStorage):
 
     def _unread(self) -> IncompatibleError:
         return unread(self, "this reads fibers in any order")
+
+
+def near_events(entries: Entries, block: RowBlock) -> Events:
+    """The entries of a block as compiled loops read them, counted from its first row."""
+    own = entries.columns[block.mode]
+    near = (own - own.dtype.type(block.first)).astype(smallest(block.last - block.first + 1))
+    columns = [near if n == block.mode else c for n, c in enumerate(entries.columns)]
+    return Events(tuple(columns), entries.values, block.shape, entries.weights)
 
 
 def unread(X: PartitionedTensor, why: str) -> IncompatibleError:

@@ -174,7 +174,7 @@ def _fill(
         name = f"part-{len(written):05d}.parquet"
         write_entries(folder / name, entries)
         figures.add(entries)
-        written.append(_part(name, first, last, entries))
+        written.append(described(name, first, last, entries))
         dtype = np.promote_types(dtype, entries.values.dtype)
     if not written:
         raise InvalidDataError("All values are zero, so there is nothing to divide into parts.")
@@ -198,7 +198,8 @@ def _fill(
     )
 
 
-def _part(name: str, first: int, last: int, entries: Entries) -> Part:
+def described(name: str, first: int, last: int, entries: Entries) -> Part:
+    """What a manifest says of a part."""
     x = entries.values.astype(np.float64)
     w = entries.weights
     seen = x if w is None else x[w > 0]

@@ -21,15 +21,18 @@ from smartcpd.solvers.expected_counts import slope
 from smartcpd.solvers.lbfgs import lbfgs
 from smartcpd.solvers.mm import check as check_mm
 from smartcpd.solvers.mm import mm
+from smartcpd.solvers.online import FEW_EVENTS
 from smartcpd.solvers.relay import Relay
 from smartcpd.start import make_start
 
 SHARE_OF_MEMORY = 1 / 3
 """That the sample may take."""
-SAMPLE = 1 << 22
-"""Entries that it has at least, ..."""
-SHARE_OF_ENTRIES = 1 / 8
-"""... or this share of all; if memory allows."""
+ENOUGH = 1.25 * FEW_EVENTS
+"""Entries a component and row of the longest mode: with fewer, starts would differ. But not ..."""
+SHARE_OF_ENTRIES = 1 / 4
+"""... more than this share of all, unless those are few, ..."""
+FEW = 1 << 19
+"""... which is less than so many."""
 SMOOTHING = 1.0
 """Events that each row gets on top of those in the sample: it may have none there."""
 
@@ -79,9 +82,15 @@ def _run(task: Task) -> Result:
         prefix="sample: ",
         comparable=False,
     )
-    if result.ended:
-        return result
+    if result.status.interrupted:
+        return replace(result, factors=_lifted(problem, inner, result.factors))
     start = _lifted(problem, inner, result.factors)
+    local = _local_updates(problem)
+    if local is not None:
+        result = relay.run(local, problem, start, rng, given_start=True)
+        if result.ended:
+            return result
+        start = result.factors
     return relay.run(finish, problem, start, rng, given_start=True)
 
 
@@ -91,7 +100,8 @@ def _sampled(problem: Problem, rng: np.random.Generator) -> Problem:
     affordable = (
         SHARE_OF_MEMORY * budget(storage.max_memory) / (storage.bytes_of_fit / storage.n_events)
     )
-    wanted = max(SAMPLE, SHARE_OF_ENTRIES * storage.n_events)
+    enough = ENOUGH * max(storage.shape) * problem.rank
+    wanted = max(FEW, min(enough, SHARE_OF_ENTRIES * storage.n_events))
     return replace(problem, storage=storage.sample(int(min(affordable, wanted)), rng))
 
 
@@ -99,6 +109,17 @@ def _solver_for(inner: Problem, task: Task) -> Solver:
     from smartcpd.solvers.auto import choice  # which knows this solver
 
     return choice(inner, task.settings)[0]
+
+
+def _local_updates(problem: Problem) -> Solver | None:
+    """What brings workers of a cluster closer before all passes are made together."""
+    storage = problem.storage
+    assert isinstance(storage, PartitionedTensor)
+    if storage.reads_here:
+        return None
+    from smartcpd.distributed.rounds import rounds, suits
+
+    return rounds if suits(problem) else None
 
 
 def _lifted(problem: Problem, inner: Problem, factors: list[np.ndarray]) -> list[np.ndarray]:

@@ -1,0 +1,10 @@
+"""Fits on a Dask cluster: partitions stay with workers, and what they say about them is added up.
+
+A *shard* is what one worker holds: neighbouring parts of a partitioned folder, or an element of a
+list of tensors. `worker` is what runs there, `pool` sends the questions and survives lost workers,
+`tensor` is the storage that fits see, and `rounds` are updates that workers make on their own.
+"""
+
+from smartcpd.distributed.cluster import Cluster
+
+__all__ = ["Cluster"]

@@ -1,0 +1,76 @@
+"""A cluster, and how fits use it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from smartcpd.errors import IncompatibleError, InvalidParameterError, MissingExtraError
+from smartcpd.partitions.held import HeldParts, held_parts
+from smartcpd.partitions.tensor import PartitionedTensor
+from smartcpd.problem import check_integer
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A Dask client, with settings.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    local_updates : "auto" or int
+        Updates that workers make on their own before what they found is put together. "auto"
+        measures the first rounds and takes as many as keep communication below a fifth of the time,
+        a power of two; the number is in ``status_``. With a number, the same seed and shards give
+        the same bits.
+    shards : int, optional
+        Into how many pieces a partitioned folder is divided, each held by one worker; as many as
+        there are workers by default.
+    """
+
+    client: Any
+    local_updates: int | str = "auto"
+    shards: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.local_updates != "auto":
+            check_integer("local_updates", self.local_updates, at_least=1)
+        if self.shards is not None:
+            check_integer("shards", self.shards, at_least=1)
+
+
+def as_cluster(client: Any) -> Cluster:
+    """A Dask client, or one with settings."""
+    cluster = client if isinstance(client, Cluster) else Cluster(client)
+    try:
+        from distributed import Client
+    except ImportError:
+        raise MissingExtraError("distributed", "cluster", "Fitting on a cluster") from None
+    if not isinstance(cluster.client, Client):
+        raise InvalidParameterError(
+            f"client must be a distributed.Client or a Cluster; got {type(client).__name__}."
+        )
+    if cluster.client.asynchronous:
+        raise InvalidParameterError(
+            "client is asynchronous; make it with Client(..., asynchronous=False)."
+        )
+    return cluster
+
+
+def parts_of(X: Any) -> PartitionedTensor:
+    """What a cluster can share out: a partitioned folder, or a list of tensors."""
+    from smartcpd.labels import taken_off
+
+    X, _ = taken_off(X)
+    if isinstance(X, PartitionedTensor):
+        return X
+    if isinstance(X, list | tuple) and X:
+        return held_parts(X)
+    raise IncompatibleError(
+        f"client= shares out a partitioned folder, or a list of tensors that follow each other "
+        f"along mode 0; got {type(X).__name__}. Write it with smartcpd.write('x.parts', X) and "
+        "pass smartcpd.read('x.parts')."
+    )
+
+
+__all__ = ["Cluster", "HeldParts", "as_cluster", "parts_of"]

@@ -1,0 +1,50 @@
+"""A fit whose data is with the workers of a cluster."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from smartcpd.distributed.cluster import as_cluster, parts_of
+from smartcpd.distributed.pool import Pool
+from smartcpd.distributed.tensor import ShardedTensor
+from smartcpd.errors import ClusterError
+from smartcpd.labels import LabelledTensor, taken_off
+from smartcpd.memory import readable
+
+
+def fit_on(client: Any, X: Any, parameters: dict[str, Any]) -> Any:
+    """As `fit`, with passes over the data made by a cluster."""
+    from smartcpd.fitting import fit  # which knows this module
+
+    cluster = as_cluster(client)
+    _, modes = taken_off(X)
+    sharded: Any = ShardedTensor.on(cluster, parts_of(X))
+    pool = sharded.pool
+    try:
+        tensor = sharded if modes is None else LabelledTensor(sharded, modes)
+        found = fit(tensor, **parameters)
+    except ClusterError as error:
+        path = parameters.get("checkpoint")
+        how = (
+            f"The checkpoint is in {path}: go on from it with resume=True and another client."
+            if path is not None
+            else "The work is lost; with checkpoint=path another client could go on with it."
+        )
+        raise ClusterError(f"{error} {how}") from error
+    finally:
+        pool.close()
+    status = found.status._replace(reason=f"{found.status.reason} {_remark(pool)}")
+    return replace(found, status=status, traffic=pool.traffic)
+
+
+def _remark(pool: Pool) -> str:
+    traffic = pool.traffic
+    each = readable((traffic.sent + traffic.received) / max(traffic.rounds, 1))
+    updates = pool.local_updates
+    local = "" if updates is None else f", {updates} local update{'s' * (updates > 1)} a round"
+    moved = f"; {pool.moved} shards moved to another worker" if pool.moved else ""
+    return (
+        f"On {len(pool.shards)} shards{local}: {traffic.rounds} rounds with {each} each, "
+        f"{100 * traffic.share:.0f} % of their time communication{moved}."
+    )

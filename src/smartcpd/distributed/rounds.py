@@ -1,0 +1,247 @@
+"""Rounds of updates that workers make on their own, and then put together.
+
+Expectation-maximisation in the form of Neal and Hinton: the expected counts of all data are a sum
+of those of the shards. Each worker replaces its own share of them several times, the shares of the
+others being what they were; its rows of the mode that was divided follow from its share alone and
+stay where they are. Putting together is adding up, and what no update changes any more is the same
+however many a round has.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from smartcpd import losses
+from smartcpd.distributed.tensor import ShardedTensor
+from smartcpd.distributed.worker import Held, LacksStateError, Shard, summed
+from smartcpd.errors import IncompatibleError
+from smartcpd.history import Status
+from smartcpd.objectives import Estimate
+from smartcpd.problem import Problem
+from smartcpd.solvers.base import Result, Solver, Task
+from smartcpd.solvers.expected_counts import serves
+from smartcpd.solvers.mixture import Mixture, unit_sums
+from smartcpd.solvers.tracker import Tracker
+from smartcpd.stack import offsets, stack
+
+LEAST_UPDATES = 8
+"""Local updates, in one round or several, before rows are fetched and the loss is looked at."""
+SETTLED = 2e-4
+"""Relative gain of those below which full passes with extrapolation get on faster."""
+MOST_LOOKS = 12
+MEASURED_LOOKS = 3
+"""After which the number of local updates stays what it is."""
+MOST_LOCAL = 64
+COMMUNICATION = 0.2
+"""The share of the time that it may take."""
+
+
+def updated(
+    held: Held,
+    number: int,
+    totals: np.ndarray,
+    updates: int,
+    rows: np.ndarray | None,
+    counts: np.ndarray | None,
+    n_threads: int,
+) -> tuple[float, np.ndarray]:
+    """Make some updates on a shard: the loss before them, and its expected counts after them.
+
+    ``totals`` are the expected counts of all shards for the other modes. ``rows`` and ``counts``
+    come along where the worker does not have those of the round before.
+    """
+    block, state = held.shard.block, held.state
+    if rows is not None and counts is not None:
+        state.update(rows=rows, counts=counts)
+    elif state.get("round") != number:
+        raise LacksStateError
+    P, S = state["rows"], state["counts"]
+    others = _others(block.shape, block.mode)
+    rest, value = totals - S, 0.0
+    A = np.empty((sum(block.shape), P.shape[1]))
+    for update in range(updates):
+        A[others] = _unit_others(rest + S, block.shape, block.mode)
+        A[block.local_rows] = P
+        found = summed(held, losses.get("poisson"), "surplus", A, True, False, n_threads)
+        if update == 0:
+            # The sum of the model over the block: columns of the other modes sum to one.
+            value = found.total + float(P.sum())
+        expected = np.maximum(-A * found.gradient, 0.0)
+        P, S = expected[block.local_rows], expected[others]
+    held.state = {"rows": P, "counts": S, "round": number + 1}  # type: ignore[dict-item]
+    return value, S
+
+
+def fetched(held: Held, number: int, rows: np.ndarray | None, n_threads: int) -> np.ndarray:
+    """The rows of a shard; those that come along where a worker has none."""
+    if held.state.get("round") != number:
+        if rows is None:
+            raise LacksStateError
+        return rows
+    return held.state["rows"]
+
+
+def _others(shape: tuple[int, ...], mode: int) -> np.ndarray:
+    """Stacked rows of all modes but one."""
+    starts = offsets(shape)
+    return np.concatenate([np.arange(starts[mode]), np.arange(starts[mode + 1], starts[-1])])
+
+
+def _unit_others(counts: np.ndarray, shape: tuple[int, ...], mode: int) -> np.ndarray:
+    return unit_sums(counts, tuple(size for n, size in enumerate(shape) if n != mode))
+
+
+@dataclass
+class Rounds:
+    """Where the rounds of a fit are."""
+
+    storage: ShardedTensor
+    tracker: Tracker
+    A: np.ndarray
+    """Stacked factors: columns that sum to one, but for the mode that was divided."""
+    updates: int
+    counts: dict[int, np.ndarray] = field(default_factory=dict)
+    """Of each shard, its expected counts for the other modes."""
+    values: list[float] = field(default_factory=list)
+    number: int = 0
+    kept: ClassVar = ("A", "updates", "values")
+
+    def solve(self) -> Status:
+        seen = self.tracker.loop(self)
+        while len(self.values) < MOST_LOOKS:
+            before, traffic = self.A, self.storage.pool.traffic.copy()
+            value = self._look()
+            self.tracker.epoch += 1
+            phase = f"{self.updates} local update{'s' * (self.updates > 1)} a round"
+            status = self.tracker.record(before, Estimate(value), phase)
+            self.values.append(value)
+            if status is not None and not status.converged:
+                return status
+            self._adapt(traffic)
+            if len(self.values) > 1 and self._gain < SETTLED * abs(value):
+                break
+            seen()
+        return Status(True, f"Rounds of local updates settled at epoch {self.tracker.epoch}.")
+
+    @property
+    def _gain(self) -> float:
+        return self.values[-2] - self.values[-1]
+
+    def _look(self) -> float:
+        """Some rounds, then the factors as they are after them; the loss before them."""
+        n_rounds = max(1, LEAST_UPDATES // self.updates)
+        value = math.nan
+        for k in range(n_rounds):
+            found = self._round()
+            value = found if k == 0 else value
+            self.tracker.entries += self.updates * self.storage.nnz
+            self.tracker.check_time()
+        rows = self.storage.pool.ask(
+            fetched,
+            lambda shard: (self.number, None),
+            lambda shard: (self.number, self._rows(shard)),
+        )
+        A, mode = np.empty_like(self.A), self.storage.manifest.mode
+        totals = self._totals()
+        A[_others(self.storage.shape, mode)] = _unit_others(totals, self.storage.shape, mode)
+        for shard, block in zip(self.storage.pool.shards, rows, strict=True):
+            A[shard.block.rows] = block
+        self.A = A
+        return value / self.storage.n_observed
+
+    def _round(self) -> float:
+        totals = self._totals()
+        first = self.number == 0
+
+        def known(shard: Shard) -> tuple[Any, ...]:
+            return self._with_state(shard, totals) if first else self._asked(totals)
+
+        def unknown(shard: Shard) -> tuple[Any, ...]:
+            return self._with_state(shard, totals)
+
+        answers = self.storage.pool.ask(updated, known, unknown)
+        for shard, (_, counts) in zip(self.storage.pool.shards, answers, strict=True):
+            self.counts[shard.number] = counts
+        self.number += 1
+        return sum(value for value, _ in answers)
+
+    def _asked(self, totals: np.ndarray) -> tuple[Any, ...]:
+        return self.number, totals, self.updates, None, None
+
+    def _with_state(self, shard: Shard, totals: np.ndarray) -> tuple[Any, ...]:
+        return self.number, totals, self.updates, self._rows(shard), self._share(shard)
+
+    def _rows(self, shard: Shard) -> np.ndarray:
+        """As they were when they were fetched last."""
+        return self.A[shard.block.rows]
+
+    def _share(self, shard: Shard) -> np.ndarray:
+        """The expected counts of a shard; before the first round, by the size of its rows."""
+        if shard.number in self.counts:
+            return self.counts[shard.number]
+        others = _others(self.storage.shape, self.storage.manifest.mode)
+        return self.A[others] * self._rows(shard).sum(axis=0)
+
+    def _totals(self) -> np.ndarray:
+        """Added up in the order of shards, whoever holds them."""
+        first, *others = self.storage.pool.shards
+        total = self._share(first).copy()
+        for shard in others:
+            total += self._share(shard)
+        return total
+
+    def _adapt(self, before: Any) -> None:
+        """As many updates a round as keep communication below its share of the time."""
+        if self.storage.cluster.local_updates != "auto" or len(self.values) > MEASURED_LOOKS:
+            return
+        if len(self.values) == 1:
+            return  # loading and compiling
+        traffic = self.storage.pool.traffic.since(before)
+        update = traffic.computed / max(traffic.rounds * self.updates, 1)
+        communication = (traffic.seconds - traffic.computed) / max(traffic.rounds, 1)
+        wanted = (1 / COMMUNICATION - 1) * communication / max(update, 1e-9)
+        self.updates = min(MOST_LOCAL, 1 << max(0, math.ceil(math.log2(max(wanted, 1.0)))))
+
+
+def suits(problem: Problem) -> bool:
+    """Whether counts of shards add up to those of all: of poisson, without weights."""
+    storage = problem.storage
+    return (
+        isinstance(storage, ShardedTensor)
+        and storage.absent == "zero"
+        and not storage.weighted
+        and serves(problem)
+        and problem.loss.divergence == 1.0
+    )
+
+
+def _check(problem: Problem) -> None:
+    if not suits(problem):
+        raise IncompatibleError(
+            "Solver 'rounds' serves counts under loss poisson, without weights, on a cluster; got "
+            f"{problem}. Use solver='auto'."
+        )
+
+
+def _run(task: Task) -> Result:
+    problem = task.problem
+    storage = problem.storage
+    assert isinstance(storage, ShardedTensor)
+    tracker = Tracker.of_passes(task)
+    mixture = Mixture.of(tracker.best, problem.shape)
+    A, rows = mixture.columns.copy(), offsets(problem.shape)
+    mode = storage.manifest.mode
+    A[rows[mode] : rows[mode + 1]] *= mixture.weights
+    tracker.begin_with(stack([A]))
+    chosen = storage.cluster.local_updates
+    rounds = Rounds(storage, tracker, A, 1 if chosen == "auto" else int(chosen))
+    result = tracker.follow(rounds.solve)
+    storage.pool.local_updates = rounds.updates
+    return result
+
+
+rounds = Solver("rounds", _run, _check, reads_parts=True)

@@ -1,0 +1,76 @@
+"""A partitioned tensor whose parts are with the workers of a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from smartcpd.distributed import worker
+from smartcpd.distributed.cluster import Cluster
+from smartcpd.distributed.pool import Pool
+from smartcpd.losses import Loss
+from smartcpd.partitions.blocks import RowBlock
+from smartcpd.partitions.tensor import PartitionedTensor
+from smartcpd.storage.entries import Entries
+
+if TYPE_CHECKING:
+    from smartcpd.backgrounds.base import Sum
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ShardedTensor(PartitionedTensor):
+    """Passes over it are questions to workers; all else is known from the folder's figures."""
+
+    base: Any = None
+    pool: Any = None
+    cluster: Any = None
+
+    @classmethod
+    def on(cls, cluster: Cluster, X: PartitionedTensor) -> ShardedTensor:
+        """Share out what is in a folder or a list; workers load it with the first question."""
+        pool = Pool.of(cluster, X)
+        return cls(X.path, X.manifest, X.max_memory, X.figures, base=X, pool=pool, cluster=cluster)
+
+    def __repr__(self) -> str:
+        return f"{super().__repr__()[:-1]}, {len(self.pool.shards)} shards)"
+
+    def within(self, max_memory: str | int | None) -> ShardedTensor:
+        return self
+
+    @property
+    def reads_here(self) -> bool:
+        return False
+
+    def entries(self, number: int) -> Entries:
+        return self.base.entries(number)
+
+    @property
+    def bytes_on_disk(self) -> int:
+        return self.base.bytes_on_disk
+
+    def event_sums(
+        self,
+        loss: Loss,
+        part: str,
+        A: np.ndarray,
+        want_gradient: bool,
+        n_threads: int,
+        convex: bool = False,
+    ) -> Iterator[tuple[RowBlock, Sum]]:
+        def arguments(shard: worker.Shard) -> tuple[Any, ...]:
+            return loss, part, shard.block.take(A), want_gradient, convex
+
+        sums = self.pool.ask(worker.summed, arguments)
+        for shard, found in zip(self.pool.shards, sums, strict=True):
+            yield shard.block, found
+
+    def _drawn(self, counts: np.ndarray, seeds: np.ndarray) -> list[Entries]:
+        def arguments(shard: worker.Shard) -> tuple[Any, ...]:
+            where = list(shard.parts)
+            return counts[where].tolist(), seeds[where].tolist()
+
+        found = self.pool.ask(worker.drawn, arguments)
+        return [entries for of_shard in found for entries in of_shard]

@@ -1,0 +1,161 @@
+"""What runs on workers: each holds its shards, and answers questions about them.
+
+Nothing here is lost with a worker that cannot be had again: entries are loaded anew, and rows of
+factors come with the next question.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from smartcpd import threads
+from smartcpd.partitions.blocks import RowBlock
+from smartcpd.storage.entries import Entries
+from smartcpd.storage.events import Events
+
+HELD: dict[tuple[str, int], Held] = {}
+"""By fit and shard, what this process holds."""
+LOCK = threading.Lock()
+"""One question at a time: each may use all threads of the worker."""
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A piece of the data, as little as must be known to load it."""
+
+    fit: str
+    """The fit that it is held for."""
+    number: int
+    path: str | None
+    """Of the folder; None if the entries have to be sent."""
+    parts: tuple[int, ...]
+    blocks: tuple[RowBlock, ...]
+    """Of the parts."""
+    nbytes: int
+
+    @property
+    def block(self) -> RowBlock:
+        """The rows of all of them."""
+        first = self.blocks[0]
+        return RowBlock(first.whole, first.mode, first.first, self.blocks[-1].last)
+
+    def __str__(self) -> str:
+        first, last = self.parts[0], self.parts[-1]
+        return f"shard {self.number} (parts {first} to {last}, {self.nbytes / 1e6:,.0f} MB)"
+
+
+@dataclass
+class Held:
+    """A shard in memory, and its rows of the factor of the mode that was divided."""
+
+    shard: Shard
+    events: list[Events]
+    state: dict[str, np.ndarray] = field(default_factory=dict)
+    """What the rounds of a solver keep here from one to the next."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came out, and how long it took."""
+
+    value: Any = None
+    seconds: float = 0.0
+    lacks_entries: bool = False
+    """Whether the question has to be asked again, with the entries."""
+    lacks_state: bool = False
+    """Whether it has to be asked again, with the state of the solver."""
+    too_large: bool = False
+    """Whether memory did not suffice."""
+
+
+class LacksStateError(Exception):
+    """A worker is asked to go on with something that it never began."""
+
+
+def answer(
+    shard: Shard,
+    question: Callable[..., Any],
+    arguments: tuple[Any, ...],
+    n_threads: int,
+    entries: list[Entries] | None = None,
+) -> Answer:
+    """Ask a question about a shard, which is loaded first if need be."""
+    try:
+        with LOCK, threads.limited_to(threads.resolve(n_threads)):
+            held = HELD.get((shard.fit, shard.number))
+            if held is None:
+                if shard.path is None and entries is None:
+                    return Answer(lacks_entries=True)
+                held = Held(shard, _loaded(shard, entries))
+                HELD[shard.fit, shard.number] = held
+            began = time.perf_counter()
+            try:
+                value = question(held, *arguments, threads.resolve(n_threads))
+            except LacksStateError:
+                return Answer(lacks_state=True)
+            return Answer(value, time.perf_counter() - began)
+    except MemoryError:
+        HELD.pop((shard.fit, shard.number), None)
+        return Answer(too_large=True)
+
+
+def forget(fit: str) -> None:
+    """Let go of what is held for a fit."""
+    for key in [key for key in HELD if key[0] == fit]:
+        del HELD[key]
+
+
+def _loaded(shard: Shard, entries: list[Entries] | None) -> list[Events]:
+    from smartcpd.partitions.tensor import PartitionedTensor, near_events
+
+    if entries is not None:
+        return [near_events(e, b) for e, b in zip(entries, shard.blocks, strict=True)]
+    assert shard.path is not None
+    tensor = PartitionedTensor.open(shard.path)
+    return [tensor.events(number) for number in shard.parts]
+
+
+def within(shard: RowBlock, block: RowBlock) -> RowBlock:
+    """A part as a block of rows of its shard."""
+    first = block.first - shard.first
+    return RowBlock(shard.shape, shard.mode, first, first + block.last - block.first)
+
+
+def summed(
+    held: Held, loss: Any, kind: str, A: np.ndarray, want_gradient: bool, convex: bool, n: int
+) -> Any:
+    """The sum over the events of a shard, part after part, and its gradient."""
+    from smartcpd.backgrounds import Sum
+    from smartcpd.objectives.events import event_sum
+
+    total, G = 0.0, np.zeros_like(A) if want_gradient else np.empty(0)
+    for events, part in zip(held.events, held.shard.blocks, strict=True):
+        block = within(held.shard.block, part)
+        found = event_sum(events, loss, kind, block.take(A), want_gradient, n, convex=convex)
+        total += found.total
+        if want_gradient:
+            block.add(G, found.gradient)
+    return Sum(total, G)
+
+
+def drawn(held: Held, counts: list[int], seeds: list[int], n: int) -> list[Entries]:
+    """So many entries of each part, as `PartitionedTensor.sample` draws them."""
+    found = []
+    for events, part, count, seed in zip(
+        held.events, held.shard.blocks, counts, seeds, strict=True
+    ):
+        rng = np.random.default_rng(seed)
+        chosen = np.sort(rng.choice(len(events), count, replace=False, shuffle=False))
+        some = events.at(chosen)
+        columns = [
+            column.astype(np.int64) + part.first if mode == part.mode else column
+            for mode, column in enumerate(some.indices)
+        ]
+        found.append(Entries(columns, some.values, some.weights))
+    return found

@@ -1,0 +1,94 @@
+"""Parts that are in memory already: a list of tensors that follow each other along mode 0."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from smartcpd.errors import InvalidDataError
+from smartcpd.partitions.figures import Figures
+from smartcpd.partitions.manifest import Manifest
+from smartcpd.partitions.tensor import PartitionedTensor
+from smartcpd.partitions.writing import described
+from smartcpd.storage import Dense, SparseTensor, Storage, as_storage
+from smartcpd.storage.entries import Entries, smallest
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HeldParts(PartitionedTensor):
+    """As a partitioned folder, without the folder."""
+
+    held: list[Entries] = field(default_factory=list)
+
+    def entries(self, number: int) -> Entries:
+        return self.held[number]
+
+    @property
+    def bytes_on_disk(self) -> int:
+        return 0
+
+
+def held_parts(tensors: Sequence[Any]) -> HeldParts:
+    """From sparse tensors and dense arrays; of the latter, the nonzeros and what is missing."""
+    storages = [_sparse(as_storage(X)) for X in tensors]
+    first = storages[0]
+    for number, X in enumerate(storages):
+        if X.shape[1:] != first.shape[1:] or X.absent != first.absent:
+            raise InvalidDataError(
+                f"Tensor {number} of the list has shape {X.shape} and absent={X.absent!r}, the "
+                f"first {first.shape} and {first.absent!r}: only mode 0 may differ in length."
+            )
+    shape = (sum(X.shape[0] for X in storages), *first.shape[1:])
+    weighted = any(X.weighted for X in storages)
+    dtype = np.result_type(*(X.dtype for X in storages))
+    figures = Figures(shape, first.absent, sum(X.n_events for X in storages))
+    held, parts, start = [], [], 0
+    for number, X in enumerate(storages):
+        if X.n_events == 0:
+            raise InvalidDataError(
+                f"Tensor {number} of the list has no entries; leave it out, or join it to another."
+            )
+        events = X.events
+        rows = events.indices[0].astype(smallest(shape[0])) + smallest(shape[0]).type(start)
+        weights = events.weights
+        if weighted and weights is None:
+            weights = np.ones(len(events))
+        entries = Entries([rows, *events.indices[1:]], events.values.astype(dtype), weights)
+        figures.add(entries)
+        held.append(entries)
+        parts.append(described(f"tensor {number}", start, start + X.shape[0] - 1, entries))
+        start += X.shape[0]
+    arrays = figures.arrays()
+    manifest = Manifest(
+        shape,
+        dtype.name,
+        first.absent,
+        0,
+        tuple(parts),
+        weighted,
+        figures.heaviest,
+        figures.typical(arrays, parts),
+    )
+    return HeldParts(Path("a list of tensors"), manifest, None, arrays, held=held)
+
+
+def _sparse(storage: Storage) -> SparseTensor:
+    if isinstance(storage, SparseTensor):
+        return storage
+    if not isinstance(storage, Dense):
+        raise InvalidDataError(
+            f"A list for a cluster holds sparse tensors and arrays; got {storage!r}. Pass a "
+            "partitioned folder by itself."
+        )
+    X, own = storage.array, storage.weights
+    if own is None:
+        where = np.nonzero(X)
+        return SparseTensor(where, X[where], X.shape)
+    where = np.nonzero(((X != 0) | (own != 1)) & (own != 0))
+    return SparseTensor(
+        where, X[where], X.shape, "zero", own[where].astype(float), np.nonzero(own == 0)
+    )
