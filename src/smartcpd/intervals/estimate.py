@@ -52,9 +52,7 @@ def intervals(
     else:
         errors = joint_errors if chosen == "hessian" else conditional_errors
         ends = _ends(question, errors(question, spread), spread)
-    return Intervals(
-        question.model, *ends, question.level, chosen, spread, question.at_bound
-    )
+    return Intervals(question.model, *ends, question.level, chosen, spread, question.at_bound)
 
 
 def _method(question: Question, method: str) -> str:

@@ -110,9 +110,7 @@ def _normalised(question: Question, covariance: np.ndarray, bends: np.ndarray) -
             errors[n][:, r] = np.sqrt(np.maximum(np.diag(turned), 0.0)) / norms[n][r]
             gradient[part] = question.model.weights[r] * u / norms[n][r]
         weights[r] = np.sqrt(max(float(gradient @ own @ gradient), 0.0))
-    parts = [
-        bends[starts[n] : starts[n + 1]].reshape(-1, rank) for n in range(len(factors))
-    ]
+    parts = [bends[starts[n] : starts[n + 1]].reshape(-1, rank) for n in range(len(factors))]
     return Errors(errors, weights, _slopes(question, norms), _per_norm(parts, norms, 2))
 
 
