@@ -19,6 +19,7 @@ from smartcpd.losses import Loss
 
 if TYPE_CHECKING:
     from smartcpd.diagnosis import Diagnosis
+    from smartcpd.intervals import Intervals
     from smartcpd.objectives import Estimate
 
 
@@ -322,6 +323,70 @@ class CPModel:
         from smartcpd import scoring
 
         return scoring.surprise(self, X, indices, dispersion=dispersion, absent=absent, mask=mask)
+
+    def intervals(
+        self,
+        X: Any,
+        level: float = 0.9,
+        *,
+        method: str = "auto",
+        constraint: Any = "auto",
+        dispersion: float | None = None,
+        n_bootstrap: int = 200,
+        random_state: Any = None,
+        absent: str = "zero",
+        mask: Any = None,
+        weights: Any = None,
+    ) -> Intervals:
+        """Intervals for loadings and weights: how sure the data is about them.
+
+        They are about the normalised model, columns of unit length with their scale in the
+        weights, and about the optimum that was found: other optima are no part of it.
+
+        Parameters
+        ----------
+        X : array or SparseTensor
+            The data that the model was fitted to.
+        level : float
+            The share of intervals that should contain the true value.
+        method : {"auto", "hessian", "conditional", "bootstrap"}
+            "hessian" inverts the expected information about all loadings together, for up to 3000
+            of them. "conditional" takes each row as if the other factors were known, for data of
+            any size; its intervals are somewhat too narrow. "bootstrap" fits data that is simulated
+            from the model, starting there. "auto" is "hessian", or "conditional" beyond its limits.
+        constraint : str, Constraint, or one a mode
+            What the model was fitted under, as for `SmartCPD`. Loadings at a bound get a one-sided
+            interval, as far as the likelihood ratio allows.
+        dispersion : float, optional
+            As for `score_samples`: estimated where the loss leaves it open.
+        n_bootstrap : int
+            Simulated data sets.
+        random_state : int, Generator or None
+            Seed of the simulations.
+        absent, mask, weights
+            As for `loss`.
+
+        Returns
+        -------
+        Intervals
+            With ``lower`` and ``upper`` factors, ``weights_lower``, ``weights_upper``, and
+            ``to_frame``. Rows of which nothing was observed have intervals without an end.
+        """
+        from smartcpd.intervals import intervals
+
+        return intervals(
+            self,
+            X,
+            level,
+            method=method,
+            constraint=constraint,
+            dispersion=dispersion,
+            n_bootstrap=n_bootstrap,
+            random_state=random_state,
+            absent=absent,
+            mask=mask,
+            weights=weights,
+        )
 
     def normalize(self, norm: int = 2) -> CPModel:
         """Columns of unit l1 or l2 norm, their scales absorbed in the weights.

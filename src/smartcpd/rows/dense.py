@@ -74,7 +74,7 @@ class DenseSlices:
         """Blocks of all slices at once, and the products H of their cells."""
         shape = [len(A) for A in self.others]
         for block in blocks(shape, max(1, CELLS_AT_ONCE // n_rows)):
-            yield (slice(None), *block), _products(self.others, block)
+            yield (slice(None), *block), products(self.others, block)
 
 
 def blocks(shape: Sequence[int], limit: int) -> Iterator[Block]:
@@ -90,9 +90,11 @@ def blocks(shape: Sequence[int], limit: int) -> Iterator[Block]:
             yield (*(slice(i, i + 1) for i in outer), slice(start, start + step), *whole)
 
 
-def _products(factors: Sequence[np.ndarray], block: Block) -> np.ndarray:
-    """The products of the rows that a block's cells have in these factors, in C order."""
-    H = factors[0][block[0]]
-    for A, rows in zip(factors[1:], block[1:], strict=True):
+def products(factors: Sequence[np.ndarray], block: Block | None = None) -> np.ndarray:
+    """The products of the rows that the cells of a box, or of a block of it, have in these factors,
+    in C order."""
+    places = (slice(None),) * len(factors) if block is None else block
+    H = factors[0][places[0]]
+    for A, rows in zip(factors[1:], places[1:], strict=True):
         H = (H[:, None, :] * A[rows]).reshape(-1, A.shape[1])
     return H

@@ -62,7 +62,7 @@ class NewSlices:
             _check_labels(model.modes, modes, place)
         storage.check(loss)
         choices = by_mode("constraint", constraint, model.order)
-        chosen = tuple(_constraint(loss, choice) for choice in choices)
+        chosen = tuple(resolved_constraint(loss, choice) for choice in choices)
         _check_sign(loss, chosen[place], place)
         elsewhere = 1 if place == 0 else 0
         factors = tuple(A.astype(np.float64) for A in model.absorb(elsewhere).factors)
@@ -180,7 +180,8 @@ def checked_mode(model: CPModel, mode: int | str) -> int:
     )
 
 
-def _constraint(loss: Loss, choice: Any) -> Constraint:
+def resolved_constraint(loss: Loss, choice: Any) -> Constraint:
+    """The constraint that a choice means for this loss, as for a fit."""
     nonnegative = loss.domain is Domain.NONNEGATIVE
     default = "nonnegative" if nonnegative else "free"
     found = constraints.get(default if choice == "auto" else choice)
