@@ -14,7 +14,7 @@ from smartcpd.selection.likelihood import fitted_scale, has_density, log_density
 from smartcpd.storage import as_storage
 
 COUNTED = ["poisson", "poisson-log", "negative-binomial(1.7)"]
-MEASURED = ["gaussian", "huber(0.8)", "gamma", "rayleigh"]
+MEASURED = ["gaussian", "huber(0.8)", "gamma"]
 
 
 def density(name, x, m, scale=1.0):
@@ -36,11 +36,11 @@ def test_probabilities_of_yes_and_no_sum_to_one(name):
     assert density(name, np.array([0.0, 1.0]), 0.7).sum() == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("name", MEASURED)
-@pytest.mark.parametrize("scale", [1.0, 0.2])
+@pytest.mark.parametrize(
+    ("name", "scale"),
+    [("rayleigh", 1.0), *((name, scale) for name in MEASURED for scale in (1.0, 0.2))],
+)
 def test_densities_integrate_to_one(name, scale):
-    if name == "rayleigh" and scale != 1.0:
-        pytest.skip("Its scatter is fixed by its mean.")
     low = 1e-6 if losses.get(name).data.value[0] == 0 else -60.0
     x = np.linspace(low, 60.0, 600_001)
     assert np.trapezoid(density(name, x, 1.3, scale), x) == pytest.approx(1.0, abs=1e-4)
@@ -49,7 +49,7 @@ def test_densities_integrate_to_one(name, scale):
 @pytest.mark.parametrize("beta", [0.3, 0.5, 0.8])
 @pytest.mark.parametrize("scale", [0.5, 1.5])
 def test_the_compound_of_counts_and_amounts(beta, scale):
-    x = np.linspace(1e-5, 60.0, 400_001)
+    x = np.geomspace(1e-7, 80.0, 20_001)
     name = f"beta({beta})"
     nothing = density(name, np.zeros(1), 1.3, scale)[0]
     p = density(name, x, 1.3, scale)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,8 @@ from smartcpd.selection.candidates import Candidate, estimated_r, with_r
 from smartcpd.storage import Storage
 
 ROUNDS = 4
-SETTLED = 0.02
-"""A change of r, relative to r, that changes no score."""
+SETTLED = 0.1
+"""A change of r, relative to r, after which the factors need no other fit."""
 
 
 @dataclass(frozen=True)
@@ -95,9 +95,14 @@ class _Run:
         for _ in range(ROUNDS):
             before, r = r, estimated_r(found.model, self.storage)
             if abs(math.log(r / before)) < SETTLED:
-                break
+                return self._at(found, r)
             found = self._from(NegativeBinomial(r), with_r(found.model, r))
         return found
+
+    def _at(self, found: Fit, r: float) -> Fit:
+        """The same means under another r."""
+        model = CPModel(with_r(found.model, r), loss_function=NegativeBinomial(r))
+        return replace(found, model=model, loss=model.loss(self.storage))
 
     def _fit(self, loss: Loss, rng: np.random.Generator, **more: Any) -> Fit:
         given = self.parameters | {"progress": False, "random_state": rng} | more
