@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from smartcpd.errors import InvalidDataError, InvalidParameterError
-from smartcpd.storage.base import SparseStorage
+from smartcpd.storage.base import Storage
 
 
 class Kind(StrEnum):
@@ -91,7 +91,7 @@ class Mode:
 class LabelledTensor:
     """A tensor whose modes have names and labels; goes wherever a tensor goes."""
 
-    tensor: SparseStorage | np.ndarray
+    tensor: Storage | np.ndarray
     modes: tuple[Mode, ...]
     notes: tuple[str, ...] = ()
     """What was left out or decided where the tensor was made."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -79,6 +79,10 @@ class Blocks:
     max_memory: int
     mask: Any = None
     weights: Any = None
+    workers: Callable[[Any], Any] | None = None
+    """Makes, for the task of a solver, the workers of a cluster that descend on tiles."""
+    tile_cells: float = math.inf
+    """The most that a tile may have, whatever memory allows."""
 
     def __post_init__(self) -> None:
         block = largest_block(self.edges) * self.cell_bytes
@@ -245,7 +249,8 @@ class Blocks:
 
     @cached_property
     def tiling(self) -> Tiling:
-        return Tiling.within(self.edges, TILE_SHARE * self.max_memory / self.cell_bytes)
+        most = TILE_SHARE * self.max_memory / self.cell_bytes
+        return Tiling.within(self.edges, min(most, self.tile_cells))
 
     @staticmethod
     def _rows_of_a_tile(tiling: Tiling) -> int:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from smartcpd.blocks.source import source_of
 from smartcpd.distributed.cluster import as_cluster, parts_of
 from smartcpd.distributed.pool import Pool
 from smartcpd.distributed.tensor import ShardedTensor
+from smartcpd.distributed.tiles import fit_tiles_on, with_checkpoint
 from smartcpd.errors import ClusterError
 from smartcpd.labels import LabelledTensor, taken_off
 from smartcpd.memory import readable
@@ -18,20 +20,16 @@ def fit_on(client: Any, X: Any, parameters: dict[str, Any]) -> Any:
     from smartcpd.fitting import fit  # which knows this module
 
     cluster = as_cluster(client)
-    _, modes = taken_off(X)
+    tensor, modes = taken_off(X)
+    if source_of(tensor) is not None:
+        return fit_tiles_on(cluster.client, tensor, modes, parameters)
     sharded: Any = ShardedTensor.on(cluster, parts_of(X))
     pool = sharded.pool
     try:
         tensor = sharded if modes is None else LabelledTensor(sharded, modes)
         found = fit(tensor, **parameters)
     except ClusterError as error:
-        path = parameters.get("checkpoint")
-        how = (
-            f"The checkpoint is in {path}: go on from it with resume=True and another client."
-            if path is not None
-            else "The work is lost; with checkpoint=path another client could go on with it."
-        )
-        raise ClusterError(f"{error} {how}") from error
+        raise with_checkpoint(error, parameters.get("checkpoint")) from error
     finally:
         pool.close()
     status = found.status._replace(reason=f"{found.status.reason} {_remark(pool)}")

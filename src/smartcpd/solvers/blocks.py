@@ -32,11 +32,10 @@ from smartcpd.solvers.large import MOST_CELLS
 from smartcpd.solvers.merging import merged
 from smartcpd.solvers.part_fit import PartFit
 from smartcpd.solvers.quasi_newton import Region
-from smartcpd.solvers.tile_descent import descended, descents_on
-from smartcpd.solvers.tracker import EndedError, Tracker
+from smartcpd.solvers.tile_descent import Found, TileTask, descended, descents_on
+from smartcpd.solvers.tracker import Tracker
 from smartcpd.stack import offsets, stack
 from smartcpd.start import random_factors
-from smartcpd.storage import Dense
 
 CELLS_A_PARAMETER = 1 << 12
 """That descents see before a fit may end: what noise does to the model's values is then less than a
@@ -73,6 +72,7 @@ class BlockFit:
         self.region = Region(task.problem.shape, task.problem.loss, *bounds(task.problem))
         self.glimpse = CellSample(task.problem)
         self.loss: Estimate | None = None
+        self.workers = None if self.storage.workers is None else self.storage.workers(task)
         self.part = PartFit(task.problem, task.settings, self.tracker, self.region, task.rng)
 
     def from_scratch(self) -> Result:
@@ -99,6 +99,9 @@ class BlockFit:
 
     def _finished(self, loop: Callable[[], Status]) -> Result:
         result = self.tracker.follow(loop)
+        if not result.status.converged:
+            # Whatever stopped it, in a descent or between two of them, was the user.
+            result = replace(result, ended=True)
         return result if self.loss is None else replace(result, loss=self.loss.loss)
 
     def _rounds(self, A: np.ndarray) -> Status:
@@ -106,16 +109,36 @@ class BlockFit:
         run = _Run(A, np.zeros(len(A)), self._seed())
         seen = self.tracker.loop(run)
         while True:
-            for rows, tile in self.storage.tiles(self._tiles(run), self.problem.loss):
-                if tile.n_observed:
-                    self._round(run, rows, tile)
-                run.position += 1
+            for round_ in self._found_in(run):
+                for rows, found in round_:
+                    if found is not None:
+                        self._move(run, rows, found)
+                    run.position += 1
                 if self._enough(run):
                     return self._ended(run)
                 seen()
             if self.settings.stopping.tol > 0:
                 return self._ended(run)
             run.seed, run.position = self._seed(), 0
+
+    def _found_in(self, run: _Run) -> Iterator[list[tuple[Rows, Found | None]]]:
+        """Descents on the tiles that are left of an epoch: one after another, or on a cluster as
+        many at a time as it has workers, each from the model as it is then."""
+        if self.workers is not None:
+            tiles = self._tiles(run)
+            while tasks := [
+                self._task(run, rows) for rows in itertools.islice(tiles, self.workers.count)
+            ]:
+                founds = self.workers.founds(tasks)
+                yield [(task.rows, found) for task, found in zip(tasks, founds, strict=True)]
+            return
+        for rows, tile in self.storage.tiles(self._tiles(run), self.problem.loss):
+            problem = replace(self.problem, storage=tile)
+            yield [(rows, descended(problem, self.settings, self._task(run, rows)))]
+
+    def _task(self, run: _Run, rows: Rows) -> TileTask:
+        before = run.A[self._stacked(rows)]
+        return TileTask(rows, before, self._share, self._seed(), self.tracker.elapsed)
 
     def _seed(self) -> int:
         return int(self.rng.integers(1 << 62))
@@ -125,21 +148,12 @@ class BlockFit:
         epoch = self.storage.tiling.epoch(np.random.default_rng(run.seed))
         return itertools.islice(epoch, run.position, None)
 
-    def _round(self, run: _Run, rows: Rows, tile: Dense) -> None:
-        """A descent on a tile, and the model moved towards what it found."""
+    def _move(self, run: _Run, rows: Rows, found: Found) -> None:
+        """The model, moved towards what a descent found."""
         where = self._stacked(rows)
-        before = run.A[where]
-        problem = replace(self.problem, storage=tile)
-        try:
-            found = descended(
-                problem, self.settings, before, self._share, self._seed(), self.tracker.elapsed
-            )
-        except EndedError:
-            self.tracker.ended = True
-            raise
         share = found.seen / np.maximum(run.seen[where] + found.seen, 1e-300)
         run.A = run.A.copy()
-        run.A[where] += share[:, None] * (found.A - before)
+        run.A[where] += share[:, None] * (found.A - run.A[where])
         run.seen[where] += found.seen
         run.cells += found.weight
         run.losses.append((found.loss_before, found.weight))

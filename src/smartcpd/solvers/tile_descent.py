@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from smartcpd.blocks.tiles import Rows
 from smartcpd.checkpoints.journal import Journal
 from smartcpd.problem import Problem
 from smartcpd.solvers.base import Settings
@@ -16,6 +17,20 @@ from smartcpd.stack import parts
 from smartcpd.storage import Dense
 
 UNLIMITED = 1 << 30
+
+
+@dataclass(frozen=True)
+class TileTask:
+    """A descent that is to be made, on whichever machine."""
+
+    rows: Rows
+    before: np.ndarray
+    """The stacked factors of these rows."""
+    n_cells: float
+    """That the fibers have together, about."""
+    seed: int
+    elapsed: float
+    """Seconds that the fit has taken so far."""
 
 
 @dataclass(frozen=True)
@@ -34,31 +49,23 @@ class Found:
     """That were read, as often as they were."""
 
 
-def descended(
-    problem: Problem,
-    settings: Settings,
-    before: np.ndarray,
-    n_cells: float,
-    seed: int,
-    elapsed: float,
-) -> Found:
-    """A descent on random fibers of a tile, which is the storage of the problem.
-
-    ``before`` are the stacked factors of its rows; the fibers have about ``n_cells``; ``elapsed``
-    are the seconds that the fit has taken.
-    """
+def descended(problem: Problem, settings: Settings, task: TileTask) -> Found | None:
+    """A descent on random fibers of a tile, which is the storage of the problem; None if nothing of
+    it was observed."""
     tile = problem.storage
     assert isinstance(tile, Dense)
-    rng = np.random.default_rng(seed)
-    descents = descents_on(problem, settings, before, rng)
-    descents.tracker.elapsed = elapsed
-    descents.objective = descents.objective.sampled(n_cells, rng)
-    loss_before = descents.objective.estimate(before).loss
-    found = descents.run(before, "tile", SAMPLED)
+    if not tile.n_observed:
+        return None
+    rng = np.random.default_rng(task.seed)
+    descents = descents_on(problem, settings, task.before, rng)
+    descents.tracker.elapsed = task.elapsed
+    descents.objective = descents.objective.sampled(task.n_cells, rng)
+    loss_before = descents.objective.estimate(task.before).loss
+    found = descents.run(task.before, "tile", SAMPLED)
     pairs = zip(tile.row_weights, tile.shape, strict=True)
     used = descents.objective.n_cells
     return Found(
-        _aligned(found.A, before, tile.shape),
+        _aligned(found.A, task.before, tile.shape),
         np.concatenate([w * (used / size) for w, size in pairs]),
         float(descents.objective.divisor),
         loss_before,
