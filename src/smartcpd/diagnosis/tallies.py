@@ -10,7 +10,8 @@ import numpy as np
 
 from smartcpd.cells import values_at
 from smartcpd.dispersion import is_whole
-from smartcpd.losses import Data, Loss
+from smartcpd.errors import InvalidParameterError
+from smartcpd.losses import Data, Domain, Loss
 from smartcpd.losses.negative_binomial import NegativeBinomial
 from smartcpd.quality.calibration import Calibration
 from smartcpd.quality.deviance import cell_losses, saturated_losses
@@ -26,6 +27,7 @@ LOWEST, HIGHEST = -60, 60
 """The first and last octave."""
 CERTAIN = 25.0
 """Log-odds beyond which a probability is 0 or 1 for all that data can tell."""
+MOST = 1e100
 NOISE_CELLS = 1 << 18
 """About how many cells tell how noisy a gradient is."""
 
@@ -122,6 +124,11 @@ class Tallies:
     def add(self, batch: Batch) -> None:
         if not batch.x.size:
             return
+        if self.loss.domain is Domain.NONNEGATIVE and float(batch.m.min()) < 0:
+            raise InvalidParameterError(
+                f"The model has negative values, as low as {float(batch.m.min()):.3g}, which loss "
+                f"'{self.loss}' cannot describe. Fit it under that loss first."
+            )
         mean = self._mean(batch.m)
         v = variance(self.loss, mean)
         self.n_read += batch.x.size
@@ -203,7 +210,10 @@ class Tallies:
         )
 
     def _mean(self, m: np.ndarray) -> np.ndarray:
-        return np.asarray(self.loss.mean(m, self.loss.params), dtype=np.float64)
+        """Clipped, so that squares of what a diverged model expects are numbers."""
+        with np.errstate(over="ignore"):
+            mean = np.asarray(self.loss.mean(m, self.loss.params), dtype=np.float64)
+        return np.clip(mean, -MOST, MOST)
 
 
 def own_weights(batch: Batch) -> np.ndarray:
