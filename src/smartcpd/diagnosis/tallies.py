@@ -58,13 +58,16 @@ class Excess:
 class CountTable:
     """Sums over counts of about the same mean."""
 
-    def __init__(self) -> None:
+    def __init__(self, shrinkage: float) -> None:
+        """``shrinkage`` is how much closer the data is to a model fitted to it than to the truth,
+        in terms of squares."""
+        self.shrinkage = shrinkage
         self.sums = np.zeros((6, (HIGHEST - LOWEST) * PER_OCTAVE))
 
     def add(self, batch: Batch, mean: np.ndarray) -> None:
         octave = np.log2(np.maximum(mean, 2.0**LOWEST))
         place = np.clip(((octave - LOWEST) * PER_OCTAVE).astype(int), 0, self.sums.shape[1] - 1)
-        extra = (batch.x - mean) ** 2 - batch.x
+        extra = (batch.x - mean) ** 2 / self.shrinkage - batch.x
         empty = (batch.x == 0).astype(float)
         parts = (np.ones_like(mean), mean, mean * mean, extra, own_weights(batch), empty)
         for total, part in zip(self.sums, parts, strict=True):
@@ -108,7 +111,8 @@ class Tallies:
         self.reading = reading
         self.loss: Loss = reading.loss
         counts = self.loss.data is Data.COUNTS and is_whole(reading.storage)
-        self.counts = CountTable() if counts else None
+        n, freedom = reading.storage.n_observed, _freedom(reading.factors)
+        self.counts = CountTable(max(1.0 - freedom / n, 0.5)) if counts else None
         self.scatter = Excess()
         self.squares = self.variances = 0.0
         self.calibration: Calibration | None = None
@@ -214,6 +218,11 @@ class Tallies:
         with np.errstate(over="ignore"):
             mean = np.asarray(self.loss.mean(m, self.loss.params), dtype=np.float64)
         return np.clip(mean, -MOST, MOST)
+
+
+def _freedom(factors: list[np.ndarray]) -> int:
+    """Numbers that a model is free to choose; the scale of a component counts once."""
+    return factors[0].shape[1] * (sum(map(len, factors)) - len(factors) + 1)
 
 
 def own_weights(batch: Batch) -> np.ndarray:
