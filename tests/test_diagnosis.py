@@ -312,6 +312,18 @@ class TestResult:
             MODEL.diagnose(COUNTS[1:])
         with pytest.raises(InvalidDataError, match="counts"):
             MODEL.diagnose(-COUNTS - 1)
+        negative = CPModel([-MODEL.factors[0], *MODEL.factors[1:]], loss_function="poisson")
+        with pytest.raises(InvalidParameterError, match="negative values"):
+            negative.diagnose(COUNTS)
+
+    @pytest.mark.parametrize("name", [*NAMES, "beta(3)"])
+    @pytest.mark.parametrize("size", [0.0, 1.0, 1e6])
+    def test_models_and_data_of_no_use(self, name, size):
+        """Whatever is said of them, it is said in sentences, and at once."""
+        model = CPModel([np.full((n, 2), size) for n in (6, 5, 4)], loss_function=name)
+        listed = SparseTensor([[0, 0, 0], [1, 1, 1]], [1, 1], (6, 5, 4), "unobserved")
+        for X in (np.ones((6, 5, 4)), listed):
+            assert not diagnose(model, X).ok
 
     def test_labels_name_cells_and_rows(self):
         modes = [Mode(n, [f"{n}{k}" for k in range(s)]) for n, s in zip("abc", SHAPE, strict=True)]

@@ -26,15 +26,16 @@ def dead(case: Case) -> Iterator[Finding]:
     if not found or case.model.rank == 1:
         return
     sizes = _sizes(case.factors)
+    typical = float(np.median(sizes)) or 1.0
     yield Finding(
         "dead components",
         Severity.WARNING,
         f"{len(found)} of {case.model.rank} components fit nothing",
         f"{_named(case, found)} smaller than {DEAD:g} of the median component: in fact the model "
         f"has a lower rank than {case.model.rank}.",
-        f"Use rank={case.model.rank - len(found)}, or more starts (n_init=5) to give every "
+        f"Use rank={max(case.model.rank - len(found), 1)}, or more starts (n_init=5) to give every "
         "component something to describe.",
-        {"components": found, "relative_sizes": (sizes[found] / np.median(sizes)).tolist()},
+        {"components": found, "relative_sizes": (sizes[found] / typical).tolist()},
     )
 
 

@@ -96,6 +96,8 @@ def _residual(case: Case) -> tuple[float, float]:
             objective = objective.sampled(FULL_PASS, np.random.default_rng(0))
             share = objective.n_cells / problem.storage.n_cells
         _, gradient = objective.gradient(A)
+    if not np.isfinite(gradient).all():
+        return math.inf, math.inf
     # Counts that scatter more widely than the loss says make noisier gradients, too.
     squares = case.tallies.noise * max(case.tallies.ratio, 1.0)
     noise = math.sqrt(squares / share) / problem.storage.n_observed

@@ -103,13 +103,17 @@ def _cell_name(case: Case, index: tuple[int, ...]) -> str:
 
 def _chance(case: Case, cells: tuple[HotCell, ...]) -> np.ndarray:
     """How likely values as far out as these are, each by itself."""
+    from scipy import stats
+
     t = case.tallies
-    dispersion = None
-    if needs_dispersion(case.loss):
-        # Without the cells in question, which would make themselves look usual.
-        rest = t.deviance - sum(c.residual**2 for c in cells)
-        degrees = max(t.n_cells - case.problem.freedom - len(cells), 1.0)
-        dispersion = max(rest / degrees, 1e-300)
-    index = tuple(np.array(i) for i in zip(*(c.index for c in cells), strict=True))
-    x = np.array([c.observed for c in cells])
-    return tail_probability(case.loss, x, case.model.values(index), dispersion)
+    if not needs_dispersion(case.loss):
+        index = tuple(np.array(i) for i in zip(*(c.index for c in cells), strict=True))
+        x = np.array([c.observed for c in cells])
+        return tail_probability(case.loss, x, case.model.values(index))
+    # The noise without the cells in question, which would make themselves look usual; roots of
+    # deviances are nearly normal.
+    residuals = np.array([abs(c.residual) for c in cells])
+    degrees = max(t.n_cells - case.problem.freedom - len(cells), 1.0)
+    noise = max((t.deviance - float(residuals @ residuals)) / degrees, 1e-300)
+    chance: np.ndarray = 2.0 * stats.norm.sf(residuals / np.sqrt(noise))
+    return chance

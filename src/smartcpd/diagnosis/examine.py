@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from smartcpd.consensus import Consensus
 from smartcpd.diagnosis import (
     components,
@@ -87,10 +89,11 @@ def diagnose(
     case = Case(model, problem, status, history, consensus, first)
     findings: list[Finding] = []
     checked = []
-    for check in CHECKS:
-        if check.applies(case):
-            checked.append(check.name)
-            findings += check.find(case)
+    with np.errstate(over="ignore", invalid="ignore"):  # a diverged model is a case, too
+        for check in CHECKS:
+            if check.applies(case):
+                checked.append(check.name)
+                findings += check.find(case)
     findings.sort(key=lambda finding: finding.severity is not Severity.WARNING)
     sampled = case.tallies.reading.sampled_cells
     return Diagnosis(tuple(findings), tuple(checked), sampled, first)

@@ -10,7 +10,8 @@ import numpy as np
 
 from smartcpd.cells import values_at
 from smartcpd.dispersion import is_whole
-from smartcpd.losses import Data, Loss
+from smartcpd.errors import InvalidParameterError
+from smartcpd.losses import Data, Domain, Loss
 from smartcpd.losses.negative_binomial import NegativeBinomial
 from smartcpd.quality.calibration import Calibration
 from smartcpd.quality.deviance import cell_losses, saturated_losses
@@ -26,6 +27,7 @@ LOWEST, HIGHEST = -60, 60
 """The first and last octave."""
 CERTAIN = 25.0
 """Log-odds beyond which a probability is 0 or 1 for all that data can tell."""
+MOST = 1e100
 NOISE_CELLS = 1 << 18
 """About how many cells tell how noisy a gradient is."""
 
@@ -56,13 +58,16 @@ class Excess:
 class CountTable:
     """Sums over counts of about the same mean."""
 
-    def __init__(self) -> None:
+    def __init__(self, shrinkage: float) -> None:
+        """``shrinkage`` is how much closer the data is to a model fitted to it than to the truth,
+        in terms of squares."""
+        self.shrinkage = shrinkage
         self.sums = np.zeros((6, (HIGHEST - LOWEST) * PER_OCTAVE))
 
     def add(self, batch: Batch, mean: np.ndarray) -> None:
         octave = np.log2(np.maximum(mean, 2.0**LOWEST))
         place = np.clip(((octave - LOWEST) * PER_OCTAVE).astype(int), 0, self.sums.shape[1] - 1)
-        extra = (batch.x - mean) ** 2 - batch.x
+        extra = (batch.x - mean) ** 2 / self.shrinkage - batch.x
         empty = (batch.x == 0).astype(float)
         parts = (np.ones_like(mean), mean, mean * mean, extra, own_weights(batch), empty)
         for total, part in zip(self.sums, parts, strict=True):
@@ -106,7 +111,8 @@ class Tallies:
         self.reading = reading
         self.loss: Loss = reading.loss
         counts = self.loss.data is Data.COUNTS and is_whole(reading.storage)
-        self.counts = CountTable() if counts else None
+        n, freedom = reading.storage.n_observed, _freedom(reading.factors)
+        self.counts = CountTable(max(1.0 - freedom / n, 0.5)) if counts else None
         self.scatter = Excess()
         self.squares = self.variances = 0.0
         self.calibration: Calibration | None = None
@@ -122,6 +128,11 @@ class Tallies:
     def add(self, batch: Batch) -> None:
         if not batch.x.size:
             return
+        if self.loss.domain is Domain.NONNEGATIVE and float(batch.m.min()) < 0:
+            raise InvalidParameterError(
+                f"The model has negative values, as low as {float(batch.m.min()):.3g}, which loss "
+                f"'{self.loss}' cannot describe. Fit it under that loss first."
+            )
         mean = self._mean(batch.m)
         v = variance(self.loss, mean)
         self.n_read += batch.x.size
@@ -203,7 +214,15 @@ class Tallies:
         )
 
     def _mean(self, m: np.ndarray) -> np.ndarray:
-        return np.asarray(self.loss.mean(m, self.loss.params), dtype=np.float64)
+        """Clipped, so that squares of what a diverged model expects are numbers."""
+        with np.errstate(over="ignore"):
+            mean = np.asarray(self.loss.mean(m, self.loss.params), dtype=np.float64)
+        return np.clip(mean, -MOST, MOST)
+
+
+def _freedom(factors: list[np.ndarray]) -> int:
+    """Numbers that a model is free to choose; the scale of a component counts once."""
+    return factors[0].shape[1] * (sum(map(len, factors)) - len(factors) + 1)
 
 
 def own_weights(batch: Batch) -> np.ndarray:
