@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from smartcpd import dispersion
-from smartcpd.losses import Loss
+from smartcpd.losses import Data, Loss
 from smartcpd.losses.negative_binomial import NegativeBinomial
 from smartcpd.model import CPModel
 from smartcpd.quality.deviance import cell_losses
@@ -23,6 +23,8 @@ from smartcpd.surprise import huber_normaliser, needs_dispersion
 MANY_EVENTS = 500
 """From so many expected events on, Tweedie's compound is as good as its saddlepoint."""
 LEAST = 1e-300
+ROUNDING = 1e-10
+"""Of the mean square: fits go no further than a hundred-thousandth of the values."""
 
 
 def has_density(loss: Loss, storage: Storage) -> bool:
@@ -54,7 +56,8 @@ def fitted_scale(model: CPModel, storage: Storage) -> float:
         return _gamma_scale(model, storage)
     found = dispersion.estimate(model, storage)
     assert found is not None
-    return found
+    # Of data without noise, what rounding leaves of it must not decide.
+    return max(found, ROUNDING * storage.mean_square()) if loss.data is Data.REAL else found
 
 
 def _gamma_scale(model: CPModel, storage: Storage) -> float:
@@ -64,7 +67,7 @@ def _gamma_scale(model: CPModel, storage: Storage) -> float:
     freedom = model.rank * (sum(model.shape) - model.order + 1)
     excess = model.loss(storage) - 1.0 - _mean_log(storage)
     excess *= storage.n_observed / max(storage.n_observed - freedom, 1)
-    excess = max(excess, 1e-12)
+    excess = max(excess, ROUNDING)
 
     def gap(log_k: float) -> float:
         k = math.exp(log_k)

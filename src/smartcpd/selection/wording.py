@@ -71,7 +71,8 @@ def _why(selection: Selection, row: Row) -> str:
             + (errors if nearest.behind_error > 0 and math.isfinite(margin) else "")
         )
     if above:
-        parts.append("no higher rank predicts them better by more than a standard error")
+        what = "them" if below else "held-out cells"
+        parts.append(f"no higher rank predicts {what} better by more than a standard error")
     elif row.rank == selection.limit and len(own) > 1:
         parts.append("it is the highest rank that was tried, and higher ones may be better still")
     others = sorted({other.loss for other in selection.rows} - {row.loss})
@@ -89,7 +90,7 @@ def _against(selection: Selection, row: Row, others: list[str]) -> str:
     }
     close = [loss for loss, other in best.items() if other.behind <= other.behind_error]
     if close:
-        return f"{' and '.join(close)} is about as good and less plain"
+        return f"{' and '.join(close)} is about as good"
     return f"{' and '.join(others)} is worse at every rank"
 
 
