@@ -16,7 +16,7 @@ from benchmarks.results import Method, Result, Row, Spread, Verdict
 from smartcpd import SmartCPD, datasets, threads
 
 SEEDS = range(971_000, 971_005)
-SHAPE, RANK, SLABS = (400, 60, 50), 5, 20
+SHAPE, RANK, SLABS = (1000, 60, 50), 5, 20
 KINDS = {"poisson": datasets.count, "gamma": datasets.gamma, "gaussian": datasets.gaussian}
 EXCESS, FASTER = 0.01, 10.0
 

@@ -11,7 +11,8 @@ from smartcpd.losses import Loss
 from smartcpd.rows.sums import RowSums
 from smartcpd.rows.terms import cell_terms, cell_values
 
-CELLS_AT_ONCE = 1 << 17
+CELLS_AT_ONCE = 1 << 14
+"""Few enough for all that is computed of them to stay in the cache."""
 
 Block = tuple[slice | int, ...]
 

@@ -20,8 +20,10 @@ from smartcpd.rows.newton import Rows, Rule, improve_rows
 from smartcpd.rows.past import Memory, Past, WithMemory
 from smartcpd.rows.transform import NewSlices
 
+FIRST_STEP = 1e-1
+"""Of a column: how small the last step of new rows is before the other factors join."""
 SWEEPS = 40
-SETTLED = 3e-4
+SETTLED = 3e-3
 """Relative change of the factors in a sweep that ends it."""
 RIDGE = 1e-9
 """Of the diagonal: where two components have become alike, old rows stay what they were."""
@@ -45,7 +47,7 @@ def grow(new: NewSlices, past: Past, forgetting: float, n_threads: int) -> Grown
     old = past.faded(forgetting)
     mode, n_observed = new.mode, old.n_observed + new.storage.n_observed
     rules = [Rule(constraint, n_observed) for constraint in new.constraints]
-    rows = new.solved(n_threads)
+    rows = new.solved(n_threads, FIRST_STEP)
     factors = [A.copy() for A in new.factors]
     factors[mode] = rows.A
     settled, sweeps = False, 0

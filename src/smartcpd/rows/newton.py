@@ -74,13 +74,13 @@ class Rows(NamedTuple):
     solved: np.ndarray
 
 
-def solve_rows(costs: Costs, start: np.ndarray, rule: Rule, max_steps: int = MAX_STEPS) -> Rows:
-    """Minimise the rows' costs from a start."""
+def solve_rows(costs: Costs, start: np.ndarray, rule: Rule, small_step: float = SMALL_STEP) -> Rows:
+    """Minimise the rows' costs from a start, until steps are small."""
     A = rule.admit(start)
     sums = costs.at(A)
     damping = np.zeros(len(A))
     solved = np.zeros(len(A), bool)
-    for _ in range(max_steps):
+    for _ in range(MAX_STEPS):
         D, promised = _step(A, sums, damping, rule)
         trial = A + D if rule.bounds is None else np.clip(A + D, *rule.bounds)
         there = costs.at(trial)
@@ -88,7 +88,7 @@ def solve_rows(costs: Costs, start: np.ndarray, rule: Rule, max_steps: int = MAX
         taken &= np.isfinite(there.slope).all(axis=1) & np.isfinite(there.bend).all(axis=(1, 2))
         if rule.bounds is None:
             taken[:] = taken.all()
-        small = (_is_small(D, A, trial) & taken) | (promised <= _noise(A, sums))
+        small = (_is_small(D, A, trial, small_step) & taken) | (promised <= _noise(A, sums))
         A = np.where(taken[:, None], trial, A)
         sums = sums.take(taken, there)
         # A step that was damped says nothing about how far the solution is.
@@ -181,9 +181,9 @@ def _all_positive(B: np.ndarray) -> bool:
     return True
 
 
-def _is_small(D: np.ndarray, A: np.ndarray, trial: np.ndarray) -> np.ndarray:
+def _is_small(D: np.ndarray, A: np.ndarray, trial: np.ndarray, small_step: float) -> np.ndarray:
     column = np.maximum(np.abs(A).max(axis=0), np.abs(trial).max(axis=0))
-    return (np.abs(D) <= SMALL_STEP * column + np.finfo(float).tiny).all(axis=1)
+    return (np.abs(D) <= small_step * column + np.finfo(float).tiny).all(axis=1)
 
 
 def _damped(damping: np.ndarray, taken: np.ndarray) -> np.ndarray:

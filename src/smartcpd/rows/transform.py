@@ -12,16 +12,23 @@ import numpy as np
 from smartcpd import constraints, threads
 from smartcpd.constraints import Constraint
 from smartcpd.errors import IncompatibleError, InvalidDataError, InvalidParameterError
+from smartcpd.kernels.bounded_rows import compiled_bounded_rows
 from smartcpd.labels import Mode, taken_off
 from smartcpd.losses import Domain, Loss
+from smartcpd.losses import get as get_loss
 from smartcpd.problem import by_mode
-from smartcpd.rows.newton import Rows, Rule, solve_rows
+from smartcpd.rows.newton import SMALL_STEP, Rows, Rule, solve_rows
 from smartcpd.rows.sums import Slices, observed_per_row, slices_of
 from smartcpd.storage import Storage, as_storage
 from smartcpd.unobserved import row_names
 
 if TYPE_CHECKING:
     from smartcpd.model import CPModel
+
+INSIDE = 0.1
+"""Share of a first row that keeps it away from the bounds."""
+RIDGE = 1e-9
+TINY = float(np.finfo(float).tiny)
 
 
 @dataclass(frozen=True)
@@ -75,15 +82,15 @@ class NewSlices:
     def slices(self, mode: int, factors: Sequence[np.ndarray], n_threads: int) -> Slices:
         return slices_of(self.storage, self.loss, factors, mode, n_threads)
 
-    def solved(self, n_threads: int) -> Rows:
+    def solved(self, n_threads: int, small_step: float = SMALL_STEP) -> Rows:
         """The rows of the new slices; call it within `threads.limited_to`."""
         slices = self.slices(self.mode, self.factors, n_threads)
-        others = [A for n, A in enumerate(self.factors) if n != self.mode]
-        start = first_rows(slices, self.loss, others, observed_per_row(self.storage, self.mode))
+        start = first_rows(self, n_threads)
         # Penalties stand next to the mean loss of the tensor that was fitted, whatever the number
         # of slices that are looked at now.
         scale = self.storage.n_observed * len(self.factors[self.mode]) / self.n_new
-        found = solve_rows(slices, start, Rule(self.constraints[self.mode], scale))
+        rule = Rule(self.constraints[self.mode], scale)
+        found = solve_rows(slices, start, rule, small_step)
         return found._replace(A=self._without_unobserved(found.A))
 
     def unobserved(self) -> np.ndarray:
@@ -150,20 +157,29 @@ def report(new: NewSlices, found: Rows) -> None:
         )
 
 
-def first_rows(
-    slices: Slices, loss: Loss, others: Sequence[np.ndarray], observed: np.ndarray
-) -> np.ndarray:
-    """Where the search begins: at 0, or if the model must be positive, at rows of equal entries
-    whose mean is right."""
-    rank = others[0].shape[1]
-    if loss.domain is Domain.REAL:
-        return np.zeros((observed.size, rank))
-    means = slices.row_totals() / np.maximum(observed, np.finfo(float).tiny)
-    targets = np.array([loss.link(float(mean)) for mean in np.maximum(means, 0.0)])
-    unit = np.prod([np.abs(A).mean(axis=0) for A in others], axis=0)
-    total = max(float(unit.sum()), np.finfo(float).tiny)
+def first_rows(new: NewSlices, n_threads: int) -> np.ndarray:
+    """Where the search begins: at 0; or if the model must be positive, near the least squares,
+    inside of the bounds and with the right mean."""
+    others = [A for n, A in enumerate(new.factors) if n != new.mode]
+    shape = (new.n_new, others[0].shape[1])
+    if new.loss.domain is Domain.REAL:
+        return np.zeros(shape)
+    squares = slices_of(new.storage, get_loss("gaussian"), new.factors, new.mode, n_threads)
+    sums = squares.at(np.zeros(shape))
+    ridge = RIDGE * np.einsum("jrr->jr", sums.bend).max(axis=1, keepdims=True) + TINY
+    np.einsum("jrr->jr", sums.bend)[:] += ridge
+    A, gains = np.zeros(shape), np.zeros(shape[0])
+    compiled_bounded_rows()(
+        sums.slope, sums.bend, np.zeros(shape), np.full(shape, np.inf), A, gains
+    )
+    observed = np.maximum(observed_per_row(new.storage, new.mode), TINY)
+    means = np.maximum(squares.row_totals() / observed, 0.0)
+    targets = np.array([new.loss.link(float(mean)) for mean in means])
+    unit = np.prod([np.abs(F).mean(axis=0) for F in others], axis=0)
     # A component that the other factors leave out has nothing to say about these rows.
-    return targets[:, None] / total * (unit > 0)
+    equal = targets[:, None] / max(float(unit.sum()), TINY) * (unit > 0)
+    linked = A * (targets / np.maximum(means, TINY))[:, None] * (unit > 0)
+    return INSIDE * equal + (1.0 - INSIDE) * linked
 
 
 def checked_mode(model: CPModel, mode: int | str) -> int:
