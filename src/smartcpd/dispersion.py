@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from smartcpd.blocks import Blocks
+from smartcpd.blocks.excerpt import excerpt
 from smartcpd.losses import Loss
 from smartcpd.model import CPModel
 from smartcpd.storage import SparseStorage, SparseTensor, as_storage
@@ -27,6 +29,9 @@ def estimate(model: CPModel, X: Any, absent: str = "zero", seed: int = 0) -> flo
     storage = as_storage(X, absent)
     if loss is None:
         return None
+    if isinstance(storage, Blocks):
+        model, X, _ = excerpt(model, storage)
+        storage = X
     n_observed = max(storage.n_observed, 1)
     freedom = model.rank * (sum(model.shape) - model.order + 1)
     correction = n_observed / max(n_observed - freedom, 1)

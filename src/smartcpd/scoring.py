@@ -11,7 +11,7 @@ from smartcpd.errors import InvalidParameterError
 from smartcpd.likelihood import log_base, slice_log_likelihoods
 from smartcpd.losses import Loss
 from smartcpd.rows.transform import checked_mode
-from smartcpd.storage import Dense, SparseTensor, Storage, as_storage
+from smartcpd.storage import Dense, SparseTensor, Storage, as_storage, in_memory
 from smartcpd.surprise import needs_dispersion, tail_probability
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def _loss(model: CPModel) -> Loss:
 
 
 def _storage(model: CPModel, loss: Loss, X: Any, absent: str, mask: Any, weights: Any) -> Storage:
-    storage = as_storage(X, absent, mask, weights)
+    storage = in_memory(as_storage(X, absent, mask, weights), "A score")
     if storage.shape != model.shape:
         raise InvalidParameterError(
             f"X has shape {storage.shape}, the model {model.shape}. They must be the same; "

@@ -13,7 +13,7 @@ from smartcpd.errors import SmartCPDError
 from smartcpd.files import format_of, read, split
 from smartcpd.labels import taken_off
 from smartcpd.loss_choice import choose_loss
-from smartcpd.storage import SparseTensor, as_storage
+from smartcpd.storage import SparseTensor, as_storage, in_memory
 from smartcpd.storage.observed import observed_values
 
 EXAMPLE_PARAMETERS = {"beta": "beta(0.5)", "negative-binomial": "negative-binomial(1)"}
@@ -28,7 +28,7 @@ def check_tensor(path: str, rank: int = 10) -> dict[str, Any]:
     """Figures and advice about a file that holds a tensor; only what JSON knows."""
     X = read(path)
     tensor, modes = taken_off(X)
-    storage: Any = as_storage(tensor)
+    storage: Any = in_memory(as_storage(tensor), "check")
     values = storage.values if isinstance(storage, SparseTensor) else storage.array
     known = [part for part in observed_values(storage) if part.size]
     nonzeros = sum(int(np.count_nonzero(part)) for part in known)

@@ -188,13 +188,11 @@ class Job:
 
     def _saved(self, result: Any, X: Any, chosen: Any) -> Any:
         """The run in its folder: the model at once, then what takes time to find out about it."""
-        from smartcpd.blocks.excerpt import excerpt
         from smartcpd.quality import measure
 
         run = self._summed_up(result, X, chosen)
         self.folder.save_model(run)
-        model, seen, _ = excerpt(run.model, X)
-        quality = measure(model, seen)
+        quality = measure(run.model, X)
         run = dataclasses.replace(run, quality=quality, diagnosis=self._diagnosis(result, X))
         self.folder.save(run)
         return run
@@ -229,7 +227,7 @@ class Job:
         shown = readable(result.model)
         model = shown.model
         agreed = result.consensus
-        few, seen, remark = excerpt(model, X)
+        _, _, remark = excerpt(model, X)
         given = {name: v for name, v in self.method.items() if v is not None}
         return Run(
             model=model,
@@ -239,7 +237,7 @@ class Job:
             solver=result.solver,
             settings={"rank": self.rank, "loss": str(chosen.loss)} | given | self.table.chosen(),
             data=source_facts(self.file, X),
-            dispersion=dispersion.estimate(few, seen),
+            dispersion=dispersion.estimate(model, X),
             stability=None if agreed is None else agreed.summary.ordered(shown.order.tolist()),
             notes=(
                 f"Loss {chosen.reason}.",

@@ -21,6 +21,7 @@ from smartcpd.errors import InvalidParameterError
 from smartcpd.history import History, Status
 from smartcpd.model import CPModel
 from smartcpd.problem import Problem
+from smartcpd.storage import in_memory
 
 
 class Check(NamedTuple):
@@ -86,6 +87,7 @@ def diagnose(
         raise InvalidParameterError(
             f"X has shape {problem.shape}, the model {model.shape}. They must be the same."
         )
+    in_memory(problem.storage, "diagnose")
     case = Case(model, problem, status, history, consensus, first)
     findings: list[Finding] = []
     checked = []

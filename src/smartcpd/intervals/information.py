@@ -17,7 +17,7 @@ from smartcpd.losses import Loss
 from smartcpd.losses.rayleigh import Rayleigh
 from smartcpd.rows.dense import products
 from smartcpd.stack import offsets
-from smartcpd.storage import Dense, Storage
+from smartcpd.storage import Dense, InMemory
 from smartcpd.storage.observed import stacked_rows
 
 PIECE = 1 << 18
@@ -37,7 +37,7 @@ def expected_bends(loss: Loss, m: np.ndarray) -> np.ndarray:
     return np.maximum(out, 0.0)
 
 
-def cell_weights(storage: Storage) -> np.ndarray | None:
+def cell_weights(storage: InMemory) -> np.ndarray | None:
     """How much each cell counts, as a dense array; None where all count the same."""
     if isinstance(storage, Dense):
         return None if storage.weights is None else storage.weights.astype(np.float64)

@@ -21,7 +21,7 @@ from smartcpd.rows.newton import Rule
 from smartcpd.rows.sums import RowSums, slices_of
 from smartcpd.rows.terms import cell_terms
 from smartcpd.rows.transform import resolved_constraint
-from smartcpd.storage import SparseTensor, Storage, as_storage
+from smartcpd.storage import InMemory, SparseTensor, as_storage, in_memory
 from smartcpd.storage.observed import stacked_rows
 
 NEAR = 1e-4
@@ -36,7 +36,7 @@ class Question:
 
     model: CPModel
     balanced: CPModel
-    storage: Storage
+    storage: InMemory
     loss: Loss
     constraints: tuple[Constraint, ...]
     level: float
@@ -63,7 +63,7 @@ class Question:
         chosen = tuple(
             resolved_constraint(loss, c) for c in by_mode("constraint", constraint, model.order)
         )
-        storage = as_storage(X, absent, mask, weights)
+        storage = in_memory(as_storage(X, absent, mask, weights), "intervals")
         if storage.shape != model.shape:
             raise InvalidParameterError(
                 f"X has shape {storage.shape}, the model {model.shape}. They must be the same."

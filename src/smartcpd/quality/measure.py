@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from smartcpd import threads
+from smartcpd.blocks import Blocks
+from smartcpd.blocks.excerpt import excerpt
 from smartcpd.errors import InvalidParameterError
 from smartcpd.losses import Loss
 from smartcpd.model import CPModel
@@ -61,8 +63,11 @@ def measure(model: CPModel, X: Any, absent: str = "zero") -> Quality:
             "This model has no loss. Load it with CPModel.load(path, loss=...)."
         )
     loss = model.loss_function
-    estimate = mean_loss(X, model, absent)  # checks the data as well
     storage = as_storage(X, absent)
+    if isinstance(storage, Blocks):
+        model, X, _ = excerpt(model, storage)
+        storage = X
+    estimate = mean_loss(X, model, absent)  # checks the data as well
     factors = [A.astype(np.float64) for A in model.distribute().factors]
     reading = Reading(storage, factors, loss, seed=0)
     freedom = model.rank * (sum(model.shape) - model.order + 1)

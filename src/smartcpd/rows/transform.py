@@ -19,7 +19,7 @@ from smartcpd.losses import get as get_loss
 from smartcpd.problem import by_mode
 from smartcpd.rows.newton import SMALL_STEP, Rows, Rule, solve_rows
 from smartcpd.rows.sums import Slices, observed_per_row, slices_of
-from smartcpd.storage import Storage, as_storage
+from smartcpd.storage import Storage, as_storage, in_memory
 from smartcpd.unobserved import row_names
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class NewSlices:
             )
         place = checked_mode(model, mode)
         X, modes = taken_off(X)
-        storage = as_storage(X, absent, mask, weights)
+        storage = in_memory(as_storage(X, absent, mask, weights), "transform")
         _check_shape(model, storage.shape, place)
         if modes is not None and model.modes is not None:
             _check_labels(model.modes, modes, place)

@@ -18,7 +18,7 @@ from smartcpd.selection.candidates import Candidate, as_candidate
 from smartcpd.selection.folds import make_folds
 from smartcpd.selection.scores import FoldScore, Mean, difference, summed
 from smartcpd.selection.trials import Trials, checked_jobs, checked_parameters
-from smartcpd.storage import Storage, as_storage
+from smartcpd.storage import Storage, as_storage, in_memory
 
 PROBLEM = ("mirror", "constraint", "step", "sampler")
 """Parameters of a fit that are checked with the data."""
@@ -223,7 +223,7 @@ def opened(
     method = checked_parameters(parameters)
     rng = generator(random_state)
     tensor, modes = taken_off(X)
-    storage = as_storage(tensor, absent, mask, weights)
+    storage = in_memory(as_storage(tensor, absent, mask, weights), "Cross-validation")
     named = {mode.name: number for number, mode in enumerate(modes or ())}
     folds = make_folds(storage, cv, holdout, named.get(str(fiber_mode), fiber_mode), rng)
     entropy = int(rng.integers(2**63))

@@ -1,7 +1,15 @@
 """Storages: where the data lies and how compiled code reads it. One a file."""
 
-from smartcpd.storage.base import InMemory, SparseStorage, Storage, as_storage
+from smartcpd.storage.base import InMemory, SparseStorage, Storage, as_storage, in_memory
 from smartcpd.storage.dense import Dense
 from smartcpd.storage.sparse import SparseTensor
 
-__all__ = ["Dense", "InMemory", "SparseStorage", "SparseTensor", "Storage", "as_storage"]
+__all__ = [
+    "Dense",
+    "InMemory",
+    "SparseStorage",
+    "SparseTensor",
+    "Storage",
+    "as_storage",
+    "in_memory",
+]

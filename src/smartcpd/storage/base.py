@@ -196,6 +196,20 @@ def as_storage(
     return blocks.opened(X, mask, weights, max_memory) or Dense.of(X, mask, weights)
 
 
+def in_memory(storage: Storage, purpose: str) -> Any:
+    """The storage, if all of it is in memory; for ``purpose`` it has to be."""
+    from smartcpd.storage.dense import Dense
+    from smartcpd.storage.sparse import SparseTensor
+
+    if isinstance(storage, Dense | SparseTensor):
+        return storage
+    shape = "x".join(map(str, storage.shape))
+    raise IncompatibleError(
+        f"{purpose} needs X in memory, and this one, of shape {shape}, is larger than that. Pass a "
+        "part of it, such as some of its slices."
+    )
+
+
 def _is_sparse(X: Any) -> bool:
     """SciPy's sparse arrays, pydata's, and pyttb's sptensor, none of which need be installed."""
     module = type(X).__module__.split(".")[0]
