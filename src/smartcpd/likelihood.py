@@ -14,7 +14,7 @@ import numpy as np
 from smartcpd import threads
 from smartcpd.errors import InvalidParameterError
 from smartcpd.losses import Loss
-from smartcpd.quality.deviance import saturated_losses
+from smartcpd.quality.deviance import cell_losses, saturated_losses
 from smartcpd.rows.sums import observed_per_row, slices_of
 from smartcpd.storage import Dense, SparseTensor, Storage
 from smartcpd.storage.observed import stacked_rows
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 PIECE = 1 << 18
 TINY = np.finfo(float).tiny
+MANY_EVENTS = 500
+"""From so many expected events on, Tweedie's compound is as good as its saddlepoint."""
 
 
 def log_base(loss: Loss, x: Any, dispersion: float | None = None) -> np.ndarray:
@@ -44,8 +46,8 @@ def log_base(loss: Loss, x: Any, dispersion: float | None = None) -> np.ndarray:
     ndarray
         b(x) such that the log-likelihood of a cell is b(x) - l(x, m) / dispersion, with 1 for a
         dispersion that the loss does not leave open. It is exact up to the eps inside the losses,
-        but for "beta": between its special cases 0, 1 and 2 it is the saddlepoint approximation of
-        Tweedie's distributions, exact for zeros.
+        but for "beta" beyond 1 (other than 2) and below 0, where it is the saddlepoint
+        approximation of Tweedie's distributions.
     """
     base = BASES.get(loss.name) if is_built_in(loss) else None
     if base is None:
@@ -150,9 +152,36 @@ def _beta(loss: Loss, x: np.ndarray, dispersion: float) -> np.ndarray:
     special = {0.0: _gamma, 1.0: _poisson, 2.0: _beta_two}
     if beta in special:
         return special[beta](loss, x, dispersion)
+    if 0.0 < beta < 1.0:
+        return _compound(loss, x, dispersion)
     positive = np.maximum(x, TINY)
     spread = np.log(2.0 * np.pi * dispersion) + (2.0 - beta) * np.log(positive)
     return np.where(x > 0, saturated_losses(loss, positive) / dispersion - 0.5 * spread, 0.0)
+
+
+def _compound(loss: Loss, x: np.ndarray, scale: float) -> np.ndarray:
+    """The series of Dunn and Smyth (2005) for the compound of Poisson and gamma."""
+    from scipy import special
+
+    beta = loss.params[0]
+    shape = beta / (1.0 - beta)
+    kinds, where = np.unique(x, return_inverse=True)
+    found = np.zeros_like(kinds)
+    events = kinds**beta / (scale * beta)  # near which number the terms are largest
+    many = events > MANY_EVENTS
+    own = cell_losses(loss, kinds[many], kinds[many]) / scale
+    found[many] = own - 0.5 * np.log(2.0 * np.pi * scale * kinds[many] ** (2.0 - beta))
+    few = (kinds > 0) & ~many
+    log_x = np.log(kinds[few])
+    log_z = shape * (log_x - np.log(1.0 - beta)) - (1.0 + shape) * np.log(scale)
+    log_z -= np.log(beta)
+    most = float(events[few].max(initial=0.0))
+    total = np.full(log_x.size, -np.inf)
+    for j in range(1, int(most + 12.0 * np.sqrt(most) + 24.0)):
+        term = j * log_z - special.gammaln(j + 1.0) - special.gammaln(j * shape)
+        total = np.logaddexp(total, term)
+    found[few] = total - log_x
+    return found[where.reshape(x.shape)]
 
 
 def _beta_two(loss: Loss, x: np.ndarray, dispersion: float) -> np.ndarray:

@@ -1,27 +1,25 @@
 """Log-likelihoods on the scale of the data, which compare losses with each other.
 
-Under every loss, the density of a value x is exp(-l(x, m) / dispersion) times a part that depends
-on x and the dispersion alone. The loss knows the first; this module the second.
+`smartcpd.likelihood` knows the densities; here it is judged which data has one, and under which
+dispersion it is most likely.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from smartcpd import dispersion
+from smartcpd.likelihood import BASES, log_base
 from smartcpd.losses import Data, Loss
-from smartcpd.losses.negative_binomial import NegativeBinomial
 from smartcpd.model import CPModel
 from smartcpd.quality.deviance import cell_losses
 from smartcpd.storage import SparseTensor, Storage
-from smartcpd.surprise import huber_normaliser, needs_dispersion
+from smartcpd.surprise import is_built_in, needs_dispersion
 
-MANY_EVENTS = 500
-"""From so many expected events on, Tweedie's compound is as good as its saddlepoint."""
+COUNTS = ("poisson", "poisson-log", "negative-binomial")
 LEAST = 1e-300
 ROUNDING = 1e-10
 """Of the mean square: fits go no further than a hundred-thousandth of the values."""
@@ -35,15 +33,14 @@ def has_density(loss: Loss, storage: Storage) -> bool:
     """
     if loss.name == "beta":
         return 0.0 < loss.params[0] < 1.0
-    if loss.name not in CONSTANTS:
+    if loss.name not in BASES or not is_built_in(loss):
         return False
     return loss.name not in COUNTS or dispersion.is_whole(storage)
 
 
 def log_density(loss: Loss, x: np.ndarray, m: np.ndarray, scale: float) -> np.ndarray:
     """Of values x with model values m; ``scale`` is the dispersion, 1 where the loss fixes it."""
-    found: np.ndarray = CONSTANTS[loss.name](loss, x, scale) - cell_losses(loss, x, m) / scale
-    return found
+    return log_base(loss, x, scale) - cell_losses(loss, x, m) / scale
 
 
 def fitted_scale(model: CPModel, storage: Storage) -> float:
@@ -92,74 +89,3 @@ def _mean_log(storage: Storage) -> float:
                 logs = logs * weights[start : start + len(slab)][seen]
             total += float(logs.sum(dtype=np.float64))
     return total / max(storage.n_observed, LEAST)
-
-
-def _counts(loss: Loss, x: np.ndarray, scale: float) -> np.ndarray:
-    from scipy import special
-
-    found: np.ndarray = -special.gammaln(x + 1.0)
-    if isinstance(loss, NegativeBinomial):
-        found += special.gammaln(x + loss.r) - special.gammaln(loss.r)
-    return found
-
-
-def _nothing(loss: Loss, x: np.ndarray, scale: float) -> np.ndarray:
-    return np.zeros_like(x)
-
-
-def _gaussian(loss: Loss, x: np.ndarray, scale: float) -> np.ndarray:
-    return np.full_like(x, -0.5 * math.log(2.0 * math.pi * scale))
-
-
-def _huber(loss: Loss, x: np.ndarray, scale: float) -> np.ndarray:
-    return np.full_like(x, -math.log(huber_normaliser(loss.params[0], scale)))
-
-
-def _rayleigh(loss: Loss, x: np.ndarray, scale: float) -> np.ndarray:
-    return np.log(np.maximum(x, LEAST)) + math.log(0.5 * math.pi)
-
-
-def _gamma(loss: Loss, x: np.ndarray, scale: float) -> np.ndarray:
-    k = 1.0 / scale
-    return k * math.log(k) - math.lgamma(k) + (k - 1.0) * np.log(np.maximum(x, LEAST))
-
-
-def _tweedie(loss: Loss, x: np.ndarray, scale: float) -> np.ndarray:
-    """The series of Dunn and Smyth (2005) for the compound of Poisson and gamma."""
-    from scipy import special
-
-    beta = loss.params[0]
-    shape = beta / (1.0 - beta)
-    kinds, where = np.unique(x, return_inverse=True)
-    found = np.zeros_like(kinds)
-    events = kinds**beta / (scale * beta)  # near which number the terms are largest
-    many = events > MANY_EVENTS
-    own = cell_losses(loss, kinds[many], kinds[many]) / scale
-    found[many] = own - 0.5 * np.log(2.0 * math.pi * scale * kinds[many] ** (2.0 - beta))
-    few = (kinds > 0) & ~many
-    log_x = np.log(kinds[few])
-    log_z = shape * (log_x - math.log(1.0 - beta)) - (1.0 + shape) * math.log(scale)
-    log_z -= math.log(beta)
-    most = float(events[few].max(initial=0.0))
-    total = np.full(log_x.size, -np.inf)
-    for j in range(1, int(most + 12.0 * math.sqrt(most) + 24.0)):
-        term = j * log_z - math.lgamma(j + 1.0) - special.gammaln(j * shape)
-        total = np.logaddexp(total, term)
-    found[few] = total - log_x
-    return found[where.reshape(x.shape)]
-
-
-COUNTS = ("poisson", "poisson-log", "negative-binomial")
-CONSTANTS: dict[str, Callable[[Loss, np.ndarray, float], np.ndarray]] = {
-    "bernoulli-logit": _nothing,
-    "bernoulli-odds": _nothing,
-    "beta": _tweedie,
-    "gamma": _gamma,
-    "gaussian": _gaussian,
-    "huber": _huber,
-    "negative-binomial": _counts,
-    "poisson": _counts,
-    "poisson-log": _counts,
-    "rayleigh": _rayleigh,
-}
-"""What is added to -l / dispersion, by the loss's name."""
