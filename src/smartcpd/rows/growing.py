@@ -23,8 +23,9 @@ from smartcpd.rows.transform import NewSlices
 FIRST_STEP = 1e-1
 """Of a column: how small the last step of new rows is before the other factors join."""
 SWEEPS = 40
-SETTLED = 3e-3
-"""Relative change of the factors in a sweep that ends it."""
+SETTLED, LOOSEST = 1e-3, 1e-2
+"""Relative change of the factors in a sweep that ends an arrival: the former for the first slices,
+up to the latter as more is remembered, since what is left is led on by the slopes remembered."""
 RIDGE = 1e-9
 """Of the diagonal: where two components have become alike, old rows stay what they were."""
 
@@ -50,6 +51,7 @@ def grow(new: NewSlices, past: Past, forgetting: float, n_threads: int) -> Grown
     rows = new.solved(n_threads, FIRST_STEP)
     factors = [A.copy() for A in new.factors]
     factors[mode] = rows.A
+    enough = min(LOOSEST, SETTLED * n_observed / new.storage.n_observed)
     settled, sweeps = False, 0
     while not settled and sweeps < SWEEPS:
         before = list(factors)
@@ -59,7 +61,7 @@ def grow(new: NewSlices, past: Past, forgetting: float, n_threads: int) -> Grown
             factors[k] = improve_rows(costs, factors[k], rules[k])
         sweeps += 1
         changes = [_change(A, B) for A, B in zip(factors, before, strict=True)]
-        settled = max(changes) < SETTLED
+        settled = max(changes) < enough
     memories, total = {}, 0.0
     for k, memory in old.memories.items():
         sums = new.slices(k, factors, n_threads).at(factors[k])

@@ -29,8 +29,7 @@ class Terms(NamedTuple):
 
 def cell_terms(loss: Loss, x: np.ndarray, m: np.ndarray) -> Terms:
     """Of l(x, m)."""
-    x, m = (np.ascontiguousarray(a, dtype=np.float64) for a in (x, m))
-    shape, x, m = m.shape, x.reshape(-1), m.reshape(-1)
+    shape, x, m = m.shape, _flat(x), _flat(m)
     value, slope, bend = np.empty_like(m), np.empty_like(m), np.empty_like(m)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # a trial may go too far
         loss.values_block("float64")(x, m, loss.params, value)
@@ -41,11 +40,15 @@ def cell_terms(loss: Loss, x: np.ndarray, m: np.ndarray) -> Terms:
 
 def cell_values(loss: Loss, x: np.ndarray, m: np.ndarray) -> np.ndarray:
     """l(x, m) alone."""
-    x, m = (np.ascontiguousarray(a, dtype=np.float64) for a in (x, m))
     out = np.empty(m.size)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        loss.values_block("float64")(x.reshape(-1), m.reshape(-1), loss.params, out)
+        loss.values_block("float64")(_flat(x), _flat(m), loss.params, out)
     return out.reshape(m.shape)
+
+
+def _flat(a: np.ndarray) -> np.ndarray:
+    """As compiled blocks take it; a copy where the user's array is read-only."""
+    return np.require(a, np.float64, ["C", "W", "E"]).reshape(-1)
 
 
 def quadratic_terms(q: Quadratic, m: np.ndarray) -> Terms:
