@@ -303,9 +303,9 @@ class SmartCPD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
             Itself. ``loss_`` is the mean loss of all slices, each when it came (older ones count
             less where they are forgotten); ``history_`` has a row for each arrival.
         """
-        from smartcpd import online
+        from smartcpd import arrivals
 
-        share = online.check_forgetting(forgetting)
+        share = arrivals.check_forgetting(forgetting)
         how = {
             "constraint": self.constraint,
             "absent": self.absent,
@@ -315,10 +315,10 @@ class SmartCPD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         }
         if not hasattr(self, "model_"):
             self.fit(X, mask=mask, weights=weights)
-            self.past_ = online.past_of(self.model_, X, mode, **how)
+            self.past_ = arrivals.past_of(self.model_, X, mode, **how)
             return self
         past, last = getattr(self, "past_", None), self.history_[-1] if self.history_ else None
-        grown = online.arrive(self.model_, past, X, mode, share, last=last, **how)
+        grown = arrivals.arrive(self.model_, past, X, mode, share, last=last, **how)
         self._keep(grown.model, grown.loss, History([*self.history_, grown.record]), grown.status)
         self.past_ = grown.past
         return self
