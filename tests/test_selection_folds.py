@@ -166,3 +166,7 @@ class TestRefusals:
     def test_too_few_cells(self):
         with pytest.raises(InvalidDataError, match="smaller cv"):
             folds(np.ones((2, 1)), cv=5)
+
+    def test_too_few_stored_cells(self):
+        with pytest.raises(InvalidDataError, match="stores 1 cells, too few"):
+            folds(SparseTensor([[0, 1, 2]], [3], (5, 4, 3)))

@@ -27,8 +27,24 @@ FLAGS = {
     "bins": "--bin",
     "random_state": "--seed",
     "n_threads": "--threads",
-    **{n: f"--{n}" for n in ("agg", "header", "modes", "rest", "top", "value", "where")},
-    **{n: f"--{n.replace('_', '-')}" for n in ("max_time", "n_init")},
+    "n_jobs": "--jobs",
+    "n_restarts": "--restarts",
+    **{
+        n: f"--{n}"
+        for n in (
+            "agg",
+            "cv",
+            "header",
+            "holdout",
+            "losses",
+            "modes",
+            "rest",
+            "top",
+            "value",
+            "where",
+        )
+    },
+    **{n: f"--{n.replace('_', '-')}" for n in ("fiber_mode", "max_time", "n_init")},
 }
 """What parameters that messages of the library name are called here."""
 

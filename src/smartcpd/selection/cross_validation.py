@@ -179,7 +179,7 @@ def cross_validate(
     Examples
     --------
     >>> import smartcpd
-    >>> X, _ = smartcpd.datasets.count((20, 20, 20), rank=2, random_state=0)
+    >>> X, _ = smartcpd.datasets.count((20, 20, 20), rank=2, a_max=1.2, random_state=0)
     >>> two = smartcpd.cross_validate(X, 2, "poisson", random_state=0)
     >>> one = smartcpd.cross_validate(X, 1, "poisson", random_state=0)
     >>> gain = two.compare(one)

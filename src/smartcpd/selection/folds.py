@@ -21,6 +21,8 @@ FEWEST_SPARSE_CELLS = 1 << 16
 """Zeros, or cells of fibers, that a fold of a sparse tensor holds out at least, if there are so
 many; twice the stored cells that it holds out, where those are more."""
 ZEROS_A_STORED_CELL = 2
+STORED_A_FOLD = 2
+"""Without nonzeros in training data, every model that is small enough is as good."""
 ALL_FIBERS = 1 << 22
 """Up to so many fibers every one of them is held out in some fold."""
 
@@ -81,6 +83,11 @@ def check_holdout(storage: Storage, cv: Any, holdout: Any, mode: Any) -> None:
         )
     if holdout not in HOLDOUTS:
         raise InvalidParameterError(f"holdout must be 'cells' or 'fibers'; got {holdout!r}.")
+    if isinstance(storage, SparseTensor) and storage.nnz < STORED_A_FOLD * cv:
+        raise InvalidDataError(
+            f"{storage!r} stores {storage.nnz} cells, too few to hold some of them out in each of "
+            f"cv={cv} folds; {STORED_A_FOLD * cv} are needed."
+        )
     order = len(storage.shape)
     if not isinstance(mode, int | np.integer) or not 0 <= mode < order:
         raise InvalidParameterError(

@@ -64,12 +64,11 @@ def _why(selection: Selection, row: Row) -> str:
     parts = []
     if below:
         nearest = max(below, key=lambda other: other.rank)
-        margin = nearest.behind - row.behind
-        errors = f" ({margin / nearest.behind_error:.1f} standard errors)"
-        parts.append(
-            f"rank {nearest.rank} predicts held-out cells worse"
-            + (errors if nearest.behind_error > 0 and math.isfinite(margin) else "")
-        )
+        text = f"rank {nearest.rank} predicts held-out cells worse"
+        if nearest.behind_error > 0:
+            errors = nearest.behind / nearest.behind_error
+            text += f" ({errors:.1f} standard errors behind the best)"
+        parts.append(text)
     if above:
         what = "them" if below else "held-out cells"
         parts.append(f"no higher rank predicts {what} better by more than a standard error")
