@@ -51,7 +51,8 @@ def local_cluster(n_workers: int) -> Iterator[Any]:
 @contextmanager
 def on_disk(X: SparseTensor) -> Iterator[PartitionedTensor]:
     with TemporaryDirectory() as folder:
-        yield write_tensor(Path(folder) / "counts.parts", X)
+        # Small ones, so that also a quick run has enough for two workers.
+        yield write_tensor(Path(folder) / "counts.parts", X, part_bytes=X.nbytes // 16)
 
 
 def watched(X: Any, client: Any = None, callback: Any = None, **settings: Any) -> Watched:

@@ -150,9 +150,16 @@ class Pool:
 
     def close(self) -> None:
         """Have workers let go of their shards."""
+        from distributed import fire_and_forget
+
         if self._alive:
             # Without waiting: one of them may stand still.
-            self.client.run(forget, self.shards[0].fit, wait=False)
+            for worker in _workers(self.client):
+                fire_and_forget(
+                    self.client.submit(
+                        forget, self.shards[0].fit, workers=[worker], pure=False, priority=10
+                    )
+                )
 
     @property
     def _alive(self) -> bool:
