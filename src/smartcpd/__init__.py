@@ -12,11 +12,12 @@ from smartcpd.fitting import decompose, explain
 from smartcpd.labels import LabelledTensor, Mode
 from smartcpd.loss_choice import choose_loss
 from smartcpd.model import CPModel
+from smartcpd.partitions import PartitionedTensor
 from smartcpd.storage import SparseTensor
 from smartcpd.version import __version__
 
 if TYPE_CHECKING:
-    from smartcpd import plots, quality, report
+    from smartcpd import distributed, partitions, plots, quality, report
     from smartcpd.estimator import SmartCPD
     from smartcpd.tables import from_table
 
@@ -26,6 +27,7 @@ __all__ = [
     "CPModel",
     "LabelledTensor",
     "Mode",
+    "PartitionedTensor",
     "SmartCPD",
     "SparseTensor",
     "__version__",
@@ -33,11 +35,13 @@ __all__ = [
     "constraints",
     "datasets",
     "decompose",
+    "distributed",
     "explain",
     "from_table",
     "losses",
     "metrics",
     "mirrors",
+    "partitions",
     "plots",
     "quality",
     "read",
@@ -60,6 +64,6 @@ def __getattr__(name: str) -> Any:
         from smartcpd.tables import from_table
 
         return from_table
-    if name in ("plots", "quality", "report"):
+    if name in ("distributed", "partitions", "plots", "quality", "report"):
         return import_module(f"smartcpd.{name}")
     raise AttributeError(f"module 'smartcpd' has no attribute {name!r}")
