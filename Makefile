@@ -1,17 +1,21 @@
 # Two commands: `make demo` goes from a table of flights to a page about them, `make test` runs
-# every check.
+# every check. `make cluster-demo` shows a fit on a cluster of processes.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint bench bench-quick clean
+.PHONY: demo cluster-demo test lint bench bench-quick clean
 
 demo: $(READY)
 	$(BIN)/python -m pip install --quiet --group demo
 	$(BIN)/python examples/write_flights.py demo/flights.parquet
 	$(BIN)/smartcpd fit demo/flights.parquet --modes date,hour,destination,airline --rank 8 \
 		--out demo/flights --force
+
+# Two worker processes on this machine; on a cluster: make cluster-demo SCHEDULER=tcp://host:8786
+cluster-demo: $(READY)
+	$(BIN)/python examples/cluster_demo.py $(SCHEDULER)
 
 test: $(READY) lint
 	$(BIN)/python -m pytest

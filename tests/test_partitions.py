@@ -246,6 +246,17 @@ def test_the_command_line_takes_folders(folder, tmp_path, capsys):
     assert json.loads((run / "model.json").read_text())
 
 
+def test_a_folder_too_large_for_this_machine_is_checked(folder, monkeypatch, capsys):
+    monkeypatch.setattr("smartcpd.memory.of_machine", lambda: 1_200_000)
+    with pytest.raises(SystemExit) as ended:
+        main(["check", str(folder.path), "--rank", str(RANK)])
+    assert ended.value.code == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "40,898 nonzeros" in told
+    assert "A fit has it read from disk in 6 parts" in told
+    assert "Suggested loss: poisson" in told
+
+
 def test_damaged_folders_are_named(folder, tmp_path, counts):
     with pytest.raises(DataNotFoundError, match=r"no manifest\.json"):
         smartcpd.read(_emptied(tmp_path / "a.parts"))

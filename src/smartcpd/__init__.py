@@ -12,11 +12,12 @@ from smartcpd.fitting import decompose, explain
 from smartcpd.labels import LabelledTensor, Mode
 from smartcpd.loss_choice import choose_loss
 from smartcpd.model import CPModel
+from smartcpd.partitions import PartitionedTensor
 from smartcpd.storage import SparseTensor
 from smartcpd.version import __version__
 
 if TYPE_CHECKING:
-    from smartcpd import plots, quality, report
+    from smartcpd import distributed, partitions, plots, quality, report
     from smartcpd.estimator import SmartCPD
     from smartcpd.selection import cross_validate, select
     from smartcpd.tables import from_table
@@ -27,6 +28,7 @@ __all__ = [
     "CPModel",
     "LabelledTensor",
     "Mode",
+    "PartitionedTensor",
     "SmartCPD",
     "SparseTensor",
     "__version__",
@@ -35,11 +37,13 @@ __all__ = [
     "cross_validate",
     "datasets",
     "decompose",
+    "distributed",
     "explain",
     "from_table",
     "losses",
     "metrics",
     "mirrors",
+    "partitions",
     "plots",
     "quality",
     "read",
@@ -65,6 +69,6 @@ def __getattr__(name: str) -> Any:
         return from_table
     if name in ("cross_validate", "select"):
         return getattr(import_module("smartcpd.selection"), name)
-    if name in ("plots", "quality", "report"):
+    if name in ("distributed", "partitions", "plots", "quality", "report"):
         return import_module(f"smartcpd.{name}")
     raise AttributeError(f"module 'smartcpd' has no attribute {name!r}")

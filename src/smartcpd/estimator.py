@@ -47,7 +47,8 @@ class SmartCPD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     solver : str or Solver
         "core" fits dense data from scratch: a compressed tensor, a quasi-Newton finish, a second
         look; "large" does so for tensors of which full passes are costly; "online" fits sparse
-        counts or events from scratch, "observed" sparse data of which other cells are unknown.
+        counts or events from scratch, "observed" sparse data of which other cells are unknown;
+        "parts" fits a sample of what is larger than ``max_memory``, then all of it by full passes.
         "smd" is stochastic mirror descent, the paper's method. The
         rest go on from one start by full passes: "mm" multiplicative updates of nonnegative factors
         (poisson and bernoulli-odds, with simplex factors too; gaussian for data >= 0; for dense
@@ -245,7 +246,7 @@ class SmartCPD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
 
         Parameters
         ----------
-        X : array of order >= 2, or SparseTensor
+        X : array of order >= 2, SparseTensor or PartitionedTensor
             Cells of a dense array that are NaN, or masked in a masked array, are missing. Of a
             sparse tensor, ``SparseTensor(..., missing=, weights=)`` says so.
         y : ignored

@@ -18,7 +18,7 @@ EPOCHS = {"als": 20, "smd": 10}
 
 def check(name: str, problem: Problem) -> None:
     """Refuse a start that the problem has no use for."""
-    solvers.check(solvers.get(name), problem)
+    solvers.check_parts(solvers.get(name), problem)
     if name == "als":
         if not is_linear(problem.loss):
             raise IncompatibleError(

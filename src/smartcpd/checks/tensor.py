@@ -13,7 +13,9 @@ from smartcpd.errors import SmartCPDError
 from smartcpd.files import format_of, read, split
 from smartcpd.labels import taken_off
 from smartcpd.loss_choice import choose_loss
-from smartcpd.storage import SparseTensor, as_storage, in_memory
+from smartcpd.partitions import PartitionedTensor
+from smartcpd.partitions.preflight import preflight
+from smartcpd.storage import SparseStorage, SparseTensor, as_storage
 from smartcpd.storage.observed import observed_values
 
 EXAMPLE_PARAMETERS = {"beta": "beta(0.5)", "negative-binomial": "negative-binomial(1)"}
@@ -28,31 +30,40 @@ def check_tensor(path: str, rank: int = 10) -> dict[str, Any]:
     """Figures and advice about a file that holds a tensor; only what JSON knows."""
     X = read(path)
     tensor, modes = taken_off(X)
-    storage: Any = in_memory(as_storage(tensor), "check")
-    values = storage.values if isinstance(storage, SparseTensor) else storage.array
-    known = [part for part in observed_values(storage) if part.size]
-    nonzeros = sum(int(np.count_nonzero(part)) for part in known)
+    storage: Any = as_storage(tensor)
+    sparse = isinstance(storage, SparseStorage)
+    nonzeros, highest = _nonzeros_and_highest(storage)
     domains = {name: _complaint(storage, name) for name in losses.names()}
     found = {
         "file": path,
-        "kind": "sparse" if isinstance(storage, SparseTensor) else "dense",
+        "kind": "sparse" if sparse else "dense",
         "shape": list(storage.shape),
         "modes": None if modes is None else [mode.name for mode in modes],
-        "dtype": str(values.dtype),
+        "dtype": str(storage.dtype if sparse else storage.array.dtype),
         "cells": storage.n_cells,
         "nonzeros": nonzeros,
         "density": 100.0 * nonzeros / storage.n_cells,
         "lowest": storage.lowest(),
-        "highest": max((float(part.max()) for part in known), default=0.0),
+        "highest": highest,
         "missing": storage.n_missing,
         "duplicates": _duplicates(path, storage),
-        "bytes": values.nbytes + sum(c.nbytes for c in getattr(storage, "indices", ())),
+        "bytes": storage.nbytes if sparse else storage.array.nbytes,
         "rank": rank,
         "factor_bytes": 8 * rank * sum(storage.shape) * COPIES_OF_FACTORS,
         "losses": domains,
     }
     found["advice"] = _advice(found, storage)
     return found
+
+
+def _nonzeros_and_highest(storage: Any) -> tuple[int, float]:
+    """Of the values that are stored, which may be too many for memory."""
+    nonzeros, highest = 0, -math.inf
+    for values in observed_values(storage):
+        if values.size:
+            nonzeros += int(np.count_nonzero(values))
+            highest = max(highest, float(values.max()))
+    return nonzeros, 0.0 if highest == -math.inf else highest
 
 
 def _complaint(storage: Any, name: str) -> str | None:
@@ -110,7 +121,9 @@ def _advice(found: dict[str, Any], storage: Any) -> list[str]:
         )
     memory = _memory()
     needed = found["bytes"] + found["factor_bytes"]
-    if memory and needed > memory:
+    if isinstance(storage, PartitionedTensor):
+        sentences.append(f"A fit has it {preflight(storage, found['rank'])}.")
+    elif memory and needed > memory:
         sentences.append(
             f"A fit needs about {needed / 1e9:,.1f} GB and there are {memory / 1e9:,.1f} GB; "
             "lower the rank, or keep fewer labels."
@@ -125,8 +138,10 @@ def _advice(found: dict[str, Any], storage: Any) -> list[str]:
 
 
 def _empty_rows(storage: Any) -> list[int]:
-    if not isinstance(storage, SparseTensor) or storage.absent != "zero":
+    if not isinstance(storage, SparseStorage) or storage.absent != "zero":
         return []
+    if not isinstance(storage, SparseTensor):
+        return [int(np.count_nonzero(sums == 0)) for sums in storage.marginals()]
     pairs = zip(storage.shape, storage.indices, strict=True)
     return [size - int(np.unique(column).size) for size, column in pairs]
 

@@ -40,9 +40,11 @@ def _remark(pool: Pool) -> str:
     traffic = pool.traffic
     each = readable((traffic.sent + traffic.received) / max(traffic.rounds, 1))
     updates = pool.local_updates
+    n_shards = len(pool.shards)
     local = "" if updates is None else f", {updates} local update{'s' * (updates > 1)} a round"
-    moved = f"; {pool.moved} shards moved to another worker" if pool.moved else ""
+    many = "a shard" if pool.moved == 1 else f"{pool.moved} shards"
+    moved = f"; {many} moved to another worker" if pool.moved else ""
     return (
-        f"On {len(pool.shards)} shards{local}: {traffic.rounds} rounds with {each} each, "
-        f"{100 * traffic.share:.0f} % of their time communication{moved}."
+        f"On {n_shards} shard{'s' * (n_shards > 1)}{local}: {traffic.rounds} rounds with {each} "
+        f"each, {100 * traffic.share:.0f} % of their time communication{moved}."
     )

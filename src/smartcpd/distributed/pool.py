@@ -115,10 +115,13 @@ class Pool:
         answers: dict[int, Answer] = {}
         tries = dict.fromkeys(asked, 0)
         took: list[float] = []
+        present = set(_workers(self.client))
         while len(answers) < len(self.shards):
             for number in [n for n in asked if n not in answers]:
                 shard = self.shards[number]
                 found = self._finished(asked[number], shard)
+                if found is None and self.homes[number] not in present:
+                    found = ClusterError("The worker is gone.")
                 if found is None:
                     if self._is_slow(time.perf_counter() - began, took, asked[number]):
                         self._move(shard, asked[number])
@@ -141,14 +144,22 @@ class Pool:
                 with_entries = isinstance(found, Answer) and found.lacks_entries
                 self._drop(asked[number])
                 asked[number] = self._submit(shard, question, make(shard), with_entries)
-            self._wait([f for n, fs in asked.items() if n not in answers for f in fs])
+            present = self._wait([f for n, fs in asked.items() if n not in answers for f in fs])
         self._count(began, [answers[s.number] for s in self.shards])
         return [answers[s.number].value for s in self.shards]
 
     def close(self) -> None:
         """Have workers let go of their shards."""
+        from distributed import fire_and_forget
+
         if self._alive:
-            self.client.run(forget, self.shards[0].fit, on_error="ignore")
+            # Without waiting: one of them may stand still.
+            for worker in _workers(self.client):
+                fire_and_forget(
+                    self.client.submit(
+                        forget, self.shards[0].fit, workers=[worker], pure=False, priority=10
+                    )
+                )
 
     @property
     def _alive(self) -> bool:
@@ -194,7 +205,6 @@ class Pool:
                 self.n_threads,
                 sent,
                 workers=[self.homes[shard.number]],
-                allow_other_workers=True,
                 pure=False,
                 retries=0,
             )
@@ -247,21 +257,22 @@ class Pool:
         self.homes[shard.number] = min(workers, key=lambda w: load[w])
         self.moved += 1
 
-    def _wait(self, futures: list[Any]) -> None:
+    def _wait(self, futures: list[Any]) -> set[str]:
+        """Until one of them is done, or for a while; the workers that there are then."""
         from distributed import wait
 
         pending = [future for future in futures if future.status == "pending"]
         if not self._alive:
             raise _gone(self.client)
-        if len(pending) < len(futures) or not pending:
-            return
-        try:
-            wait(pending, timeout=LOOK, return_when="FIRST_COMPLETED")
-        except TimeoutError:
-            _workers(self.client)  # whether there is somebody to wait for
-        except Exception:  # cancelled, since the connection to the scheduler is lost
-            if not self._alive:
-                raise _gone(self.client) from None
+        if pending and len(pending) == len(futures):
+            try:
+                wait(pending, timeout=LOOK, return_when="FIRST_COMPLETED")
+            except TimeoutError:
+                return set(_workers(self.client))
+            except Exception:  # cancelled, since the connection to the scheduler is lost
+                if not self._alive:
+                    raise _gone(self.client) from None
+        return set(self.homes.values())
 
     def _drop(self, futures: list[Any]) -> None:
         for future in futures:
@@ -325,12 +336,10 @@ def _check_memory(shards: Sequence[Shard], workers: dict[str, dict[str, Any]]) -
     each = -(-len(shards) // len(workers))
     largest = max(shards, key=lambda shard: shard.nbytes)
     if NEEDED * each * largest.nbytes > min(limits):
+        many = f"{each} shards of the size of {largest} do" if each > 1 else f"{largest} does"
         raise InvalidParameterError(
-            f"{str(largest).capitalize()} and {each - 1} more of its size do not fit in a worker's "
-            f"{readable(min(limits))} of memory. Use more workers, or workers with more memory."
-            if each > 1
-            else f"{str(largest).capitalize()} does not fit in a worker's "
-            f"{readable(min(limits))} of memory. Use more workers, or workers with more memory."
+            f"{many[:1].upper()}{many[1:]} not fit in a worker's {readable(min(limits))} of "
+            "memory. Use more workers, or workers with more memory."
         )
 
 

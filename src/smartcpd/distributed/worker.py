@@ -88,13 +88,13 @@ def answer(
     """Ask a question about a shard, which is loaded first if need be."""
     try:
         with LOCK, threads.limited_to(threads.resolve(n_threads)):
+            began = time.perf_counter()
             held = HELD.get((shard.fit, shard.number))
             if held is None:
                 if shard.path is None and entries is None:
                     return Answer(lacks_entries=True)
                 held = Held(shard, _loaded(shard, entries))
                 HELD[shard.fit, shard.number] = held
-            began = time.perf_counter()
             try:
                 value = question(held, *arguments, threads.resolve(n_threads))
             except LacksStateError:

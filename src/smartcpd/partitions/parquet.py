@@ -11,7 +11,6 @@ import numpy as np
 
 from smartcpd.errors import InvalidDataError
 from smartcpd.storage.entries import Entries
-from smartcpd.tables.sql import literal, reason
 
 TABLE = "_smartcpd_entries"
 
@@ -35,6 +34,8 @@ def _connection() -> Any:
 
 
 def write_entries(path: Path, entries: Entries) -> None:
+    from smartcpd.tables.sql import literal
+
     columns = {f"i{n}": column for n, column in enumerate(entries.columns)}
     columns["value"] = entries.values
     if entries.weights is not None:
@@ -49,6 +50,8 @@ def write_entries(path: Path, entries: Entries) -> None:
 
 def read_entries(path: Path, order: int, weighted: bool) -> Entries:
     import duckdb
+
+    from smartcpd.tables.sql import literal, reason
 
     names = [f"i{n}" for n in range(order)] + ["value"] + ["weight"] * weighted
     try:

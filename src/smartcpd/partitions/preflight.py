@@ -49,7 +49,8 @@ class Preflight:
 
     def __str__(self) -> str:
         text = (
-            f"read from disk in {self.n_parts} parts ({readable(self.disk_bytes)}): "
+            f"read from disk in {self.n_parts} part{'s' * (self.n_parts > 1)} "
+            f"({readable(self.disk_bytes)}): "
             f"about {readable(self.memory_bytes)} of memory of {readable(self.max_memory)} allowed"
         )
         return text if self.seconds is None else f"{text}, {self.seconds:.2g} s a pass"

@@ -24,9 +24,11 @@ from smartcpd.partitions.tensor import PartitionedTensor
 from smartcpd.storage.entries import Entries, canonical, significance
 from smartcpd.storage.sparse import ABSENT, SparseTensor
 
-PART_BYTES = 32_000_000
-"""Of a part in memory, about: small enough that two fit next to the factors, and large enough that
-opening a file takes no time next to reading it."""
+N_PARTS = 64
+"""Enough to be shared out evenly among the workers of a cluster, if the parts ..."""
+LEAST_BYTES, MOST_BYTES = 4_000_000, 64_000_000
+"""... are so large in memory that opening a file takes no time next to reading it, and not so large
+that a few would not fit next to the factors."""
 
 
 def write_tensor(
@@ -34,7 +36,7 @@ def write_tensor(
     X: SparseTensor,
     modes: Sequence[Mode] | None = None,
     notes: Sequence[str] = (),
-    part_bytes: int = PART_BYTES,
+    part_bytes: int | None = None,
 ) -> PartitionedTensor:
     """Write a tensor that is in memory as a partitioned folder."""
     events = X.events
@@ -44,7 +46,7 @@ def write_tensor(
     everything = Entries(list(events.indices), events.values, events.weights)
     column = events.indices[mode]
     counts = np.bincount(column, minlength=X.shape[mode])
-    blocks = row_blocks(counts, max(1, part_bytes // _entry_bytes(X)))
+    blocks = row_blocks(counts, _entries_a_part(part_bytes, _entry_bytes(X), len(events)))
 
     def parts() -> Iterator[tuple[int, int, Entries]]:
         # Entries are sorted by this mode first, so that rows are stretches of them.
@@ -63,7 +65,7 @@ def write_pieces(
     *,
     modes: Sequence[Mode] | None = None,
     notes: Sequence[str] = (),
-    part_bytes: int = PART_BYTES,
+    part_bytes: int | None = None,
 ) -> PartitionedTensor:
     """Write a tensor that comes in pieces, each of which fits in memory, as a partitioned folder.
 
@@ -81,8 +83,8 @@ def write_pieces(
         The names of the modes and the labels of their rows.
     notes : sequence of str
         What was left out or decided where the pieces were made.
-    part_bytes : int
-        About how much memory a part takes.
+    part_bytes : int, optional
+        About how much memory a part takes; 4 to 64 MB by default, for 64 parts if that allows it.
 
     Returns
     -------
@@ -98,7 +100,7 @@ def write_pieces(
             spool.add(indices, values)
         if spool.count == 0:
             raise InvalidDataError(f"There are no entries to write to {target}.")
-        blocks = row_blocks(spool.rows, max(1, part_bytes // spool.entry_bytes))
+        blocks = row_blocks(spool.rows, _entries_a_part(part_bytes, spool.entry_bytes, spool.count))
         spool.divide(blocks)
 
         def parts() -> Iterator[tuple[int, int, Entries]]:
@@ -114,6 +116,13 @@ def write_pieces(
         shutil.rmtree(folder / "spool")
         manifest.write(folder)
     return PartitionedTensor.open(target)
+
+
+def _entries_a_part(part_bytes: int | None, entry_bytes: int, count: int) -> int:
+    """At most, if rows allow it."""
+    if part_bytes is None:
+        part_bytes = int(np.clip(entry_bytes * count / N_PARTS, LEAST_BYTES, MOST_BYTES))
+    return max(1, part_bytes // entry_bytes)
 
 
 def row_blocks(counts: np.ndarray, most: int) -> list[tuple[int, int]]:

@@ -63,6 +63,7 @@ __all__ = [
     "Settings",
     "Solver",
     "check",
+    "check_parts",
     "choice",
     "get",
     "names",
@@ -71,6 +72,12 @@ __all__ = [
 
 def check(solver: Solver, problem: Problem) -> None:
     """Refuse a problem that a solver cannot serve, or that does not fit in memory."""
+    check_parts(solver, problem)
+    solver.check(problem)
+
+
+def check_parts(solver: Solver, problem: Problem) -> None:
+    """Refuse data in parts where a solver needs it whole, or where not even a part has room."""
     storage = problem.storage
     if isinstance(storage, Blocks) and not solver.reads_parts:
         able = ", ".join(repr(s.name) for s in _ALL if s.reads_parts)
@@ -84,7 +91,6 @@ def check(solver: Solver, problem: Problem) -> None:
             able = ", ".join(repr(s.name) for s in _ALL if s.reads_parts)
             raise unread(storage, f"solver '{solver.name}' does not do that (those of {able} do)")
         preflight(storage, problem.rank).check(storage, problem.rank)
-    solver.check(problem)
 
 
 def names() -> list[str]:

@@ -114,7 +114,8 @@ class Online:
         self.passes = Passes.over(problem, settings.n_threads, losses.get("poisson"))
         self.finish = Passes.over(problem, settings.n_threads)
 
-    def solve(self) -> Result:
+    def solve(self, finish: bool = True) -> Result:
+        """Without the finish, what the best of the starts found."""
         tracker = self.tracker
         mixture = self._random_mixture()
         for passes in (self.passes, self.finish):
@@ -124,6 +125,9 @@ class Online:
         def loop() -> Status:
             self._record(mixture, "start")
             best = self._best_of_starts(mixture)
+            if not finish:
+                self._record(best, "best start")
+                return Status(True, "This is the best of the starts.")
             return descend(tracker, self.finish, best, self.storage.nnz, "mm")
 
         return tracker.follow(loop)
@@ -254,4 +258,10 @@ def _run(task: Task) -> Result:
     return Online(task).solve()
 
 
+def _run_start(task: Task) -> Result:
+    return Online(task).solve(finish=False)
+
+
 online = Solver("online", _run, check, compares_starts=True)
+online_start = Solver("online-start", _run_start, check, compares_starts=True)
+"""For those who have a finish of their own."""

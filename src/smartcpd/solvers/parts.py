@@ -21,7 +21,7 @@ from smartcpd.solvers.expected_counts import slope
 from smartcpd.solvers.lbfgs import lbfgs
 from smartcpd.solvers.mm import check as check_mm
 from smartcpd.solvers.mm import mm
-from smartcpd.solvers.online import FEW_EVENTS
+from smartcpd.solvers.online import FEW_EVENTS, online, online_start
 from smartcpd.solvers.relay import Relay
 from smartcpd.start import make_start
 
@@ -108,7 +108,8 @@ def _sampled(problem: Problem, rng: np.random.Generator) -> Problem:
 def _solver_for(inner: Problem, task: Task) -> Solver:
     from smartcpd.solvers.auto import choice  # which knows this solver
 
-    return choice(inner, task.settings)[0]
+    chosen = choice(inner, task.settings)[0]
+    return online_start if chosen is online else chosen
 
 
 def _local_updates(problem: Problem) -> Solver | None:
