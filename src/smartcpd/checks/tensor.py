@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from smartcpd import losses
+from smartcpd.blocks import Blocks
 from smartcpd.errors import SmartCPDError
 from smartcpd.files import format_of, read, split
 from smartcpd.labels import taken_off
 from smartcpd.loss_choice import choose_loss
 from smartcpd.partitions import PartitionedTensor
 from smartcpd.partitions.preflight import preflight
-from smartcpd.storage import SparseStorage, SparseTensor, as_storage
+from smartcpd.storage import SparseStorage, SparseTensor, as_storage, in_memory
 from smartcpd.storage.observed import observed_values
 
 EXAMPLE_PARAMETERS = {"beta": "beta(0.5)", "negative-binomial": "negative-binomial(1)"}
@@ -31,6 +32,8 @@ def check_tensor(path: str, rank: int = 10) -> dict[str, Any]:
     X = read(path)
     tensor, modes = taken_off(X)
     storage: Any = as_storage(tensor)
+    if isinstance(storage, Blocks):
+        in_memory(storage, "check")
     sparse = isinstance(storage, SparseStorage)
     nonzeros, highest = _nonzeros_and_highest(storage)
     domains = {name: _complaint(storage, name) for name in losses.names()}
