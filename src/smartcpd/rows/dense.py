@@ -7,19 +7,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from smartcpd.kernels.row_terms import compiled_row_terms
 from smartcpd.losses import Loss
 from smartcpd.rows.sums import RowSums
-from smartcpd.rows.terms import cell_terms, cell_values
 
-CELLS_AT_ONCE = 1 << 14
-"""Few enough for all that is computed of them to stay in the cache."""
+CELLS_AT_ONCE = 1 << 18
+"""Of which a copy in float64 is made, and the products of their rows."""
 
 Block = tuple[slice | int, ...]
 
 
 @dataclass(frozen=True)
 class DenseSlices:
-    """m = A H', with H the products of the other factors' rows: everything is a matrix product."""
+    """m = A H', with H the products of the other factors' rows."""
 
     array: np.ndarray | None
     """The data, with the mode of the slices first; None stands for zeros in every cell."""
@@ -27,30 +27,37 @@ class DenseSlices:
     loss: Loss
     others: tuple[np.ndarray, ...]
     """The other factors, in their order."""
+    n_threads: int = 1
 
     def at(self, A: np.ndarray) -> RowSums:
-        rank = A.shape[1]
-        sums = RowSums.zeros(*A.shape)
-        for block, H in self._blocks(len(A)):
-            m = A @ H.T
-            x, w = self._cells(block, m.shape)
-            terms = cell_terms(self.loss, x, m).weighted(w)
-            sums.value[:] += terms.value.sum(axis=1)
-            sums.slope[:] += terms.slope @ H
-            for r in range(rank):
-                sums.bend[:, r, r:] += terms.bend @ (H[:, r, None] * H[:, r:])
-        for r in range(rank):
+        sums = self._summed(A, want_derivatives=True)
+        for r in range(A.shape[1]):
             sums.bend[:, r:, r] = sums.bend[:, r, r:]
         return sums
 
     def values(self, A: np.ndarray) -> np.ndarray:
-        F = np.zeros(len(A))
+        return self._summed(A, want_derivatives=False).value
+
+    def _summed(self, A: np.ndarray, want_derivatives: bool) -> RowSums:
+        """The sums; of Hessians the upper triangles."""
+        loss, sums = self.loss, RowSums.zeros(*A.shape)
+        add = compiled_row_terms(self.n_threads > 1)
+        A = np.require(A, np.float64, ["C", "W"])
         for block, H in self._blocks(len(A)):
-            m = A @ H.T
-            x, w = self._cells(block, m.shape)
-            found = cell_values(self.loss, x, m)
-            F += found.sum(axis=1) if w is None else np.where(w != 0, w * found, 0.0).sum(axis=1)
-        return F
+            x, w = self._cells(block, (len(A), len(H)))
+            add(
+                np.require(x, np.float64, ["C", "W"]),
+                np.empty((0, 0)) if w is None else np.require(w, np.float64, ["C", "W"]),
+                loss.values_block("float64"),
+                loss.derivative_block("float64"),
+                loss.bend_block("float64"),
+                loss.params,
+                want_derivatives,
+                A,
+                np.ascontiguousarray(H.T),
+                *sums,
+            )
+        return sums
 
     def row_totals(self) -> np.ndarray:
         assert self.array is not None

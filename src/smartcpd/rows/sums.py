@@ -63,7 +63,7 @@ def slices_of(
     assert isinstance(storage, Dense)
     weights = None if storage.weights is None else np.moveaxis(storage.weights, mode, 0)
     others = (*wide[:mode], *wide[mode + 1 :])
-    return DenseSlices(np.moveaxis(storage.array, mode, 0), weights, loss, others)
+    return DenseSlices(np.moveaxis(storage.array, mode, 0), weights, loss, others, n_threads)
 
 
 def observed_per_row(storage: Storage, mode: int) -> np.ndarray:

@@ -38,14 +38,6 @@ def cell_terms(loss: Loss, x: np.ndarray, m: np.ndarray) -> Terms:
     return Terms(*(part.reshape(shape) for part in (value, slope, bend)))
 
 
-def cell_values(loss: Loss, x: np.ndarray, m: np.ndarray) -> np.ndarray:
-    """l(x, m) alone."""
-    out = np.empty(m.size)
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        loss.values_block("float64")(_flat(x), _flat(m), loss.params, out)
-    return out.reshape(m.shape)
-
-
 def _flat(a: np.ndarray) -> np.ndarray:
     """As compiled blocks take it; a copy where the user's array is read-only."""
     return np.require(a, np.float64, ["C", "W", "E"]).reshape(-1)
