@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from smartcpd import SmartCPD, SparseTensor, datasets, losses
-from smartcpd.distributed import Cluster, pool
+from smartcpd.distributed import Cluster, pool, sharing
 from smartcpd.distributed.tensor import ShardedTensor
 from smartcpd.distributed.worker import Shard
 from smartcpd.errors import (
@@ -177,7 +177,7 @@ def test_what_does_not_fit_is_named_beforehand():
     shard = Shard("fit", 3, "x.parts", (4, 5), (block,), 2_000_000_000)
     workers = {"tcp://somewhere": {"memory_limit": 1_000_000_000}}
     with pytest.raises(InvalidParameterError, match=r"Shard 3 \(parts 4 to 5, 2,000 MB\).*1 GB"):
-        pool._check_memory([shard], workers)
+        sharing.check_memory([shard], workers)
 
 
 def test_other_data_and_other_clients_are_refused(client, counts):
@@ -194,7 +194,7 @@ def test_other_data_and_other_clients_are_refused(client, counts):
 def test_parts_are_divided_evenly():
     for counts in ([1] * 7, [9, 1, 1, 1], [1, 1, 1, 9], [5], [1, 100, 1]):
         for n in range(1, len(counts) + 1):
-            divided = pool._divided(counts, n)
+            divided = sharing.divided(counts, n)
             assert len(divided) == n
             assert [k for shard in divided for k in shard] == list(range(len(counts)))
 
