@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from smartcpd.distributed.sharing import workers_of
 from smartcpd.distributed.worker import Answer, Shard
 from smartcpd.errors import ClusterError
 
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
 
 ATTEMPTS = 20
 """Times that a question is asked again before the cluster is given up."""
+
+FETCHING = 5.0
+"""Seconds that an answer may be on its way before somebody looks whether its worker is alive."""
 
 Arguments = Callable[[Shard], tuple[Any, ...]]
 
@@ -77,9 +81,8 @@ class Inquiry:
         """The first answer."""
         for future in self.futures:
             if future.status == "finished":
-                try:
-                    found = future.result()
-                except Exception:  # the worker that had it is gone since
+                found = self._fetched(future)
+                if found is None:
                     continue
                 if found.too_large:
                     raise ClusterError(
@@ -90,6 +93,17 @@ class Inquiry:
             if future.status == "error":
                 _raise_unless_lost(future.exception())
         return None
+
+    def _fetched(self, future: Any) -> Answer | None:
+        """What was found, unless it is lost: Dask would wait for its worker to come back."""
+        while True:
+            try:
+                return future.result(timeout=FETCHING)
+            except TimeoutError:
+                if self.pool.homes[self.shard.number] not in workers_of(self.pool.client):
+                    return None
+            except Exception:  # the worker that had it is gone since
+                return None
 
 
 def _raise_unless_lost(error: BaseException) -> None:

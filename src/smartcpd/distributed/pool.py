@@ -154,14 +154,15 @@ class Pool:
 
         if self.client.status != "running":
             raise gone(self.client)
-        if all(future.status == "pending" for future in futures):
-            try:
-                wait(futures, timeout=LOOK, return_when="FIRST_COMPLETED")
-            except TimeoutError:
-                return set(workers_of(self.client))
-            except Exception:  # cancelled, since the connection to the scheduler is lost
-                if self.client.status != "running":
-                    raise gone(self.client) from None
+        pending = [future for future in futures if future.status == "pending"]
+        try:
+            wait(pending, timeout=LOOK, return_when="FIRST_COMPLETED")
+        except TimeoutError:
+            return set(workers_of(self.client))
+        except Exception:  # cancelled, since the connection to the scheduler is lost
+            if self.client.status != "running":
+                raise gone(self.client) from None
+            return set(workers_of(self.client))
         return set(self.homes.values())
 
     def _counted(self, began: float, asked: list[Inquiry]) -> list[Any]:
