@@ -71,7 +71,6 @@ class Pool:
         what earlier questions left with the worker before.
         """
         began = time.perf_counter()
-        self.settle()
         asked = [Inquiry(self, shard, question, arguments, state) for shard in self.shards]
         for one in asked:
             one.ask(arguments)
@@ -99,6 +98,8 @@ class Pool:
         with_entries: bool,
     ) -> Any:
         """A future of the answer of the worker that has the shard."""
+        if self.client.status != "running":
+            raise gone(self.client)
         sent = self.entries(shard) if with_entries and self.entries is not None else None
         self.traffic.sent += size(arguments) + size(sent)
         with warnings.catch_warnings():

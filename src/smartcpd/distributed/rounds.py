@@ -28,7 +28,7 @@ from smartcpd.solvers.mixture import Mixture, unit_sums
 from smartcpd.solvers.tracker import Tracker
 from smartcpd.stack import offsets, stack
 
-LEAST_UPDATES = 4
+LEAST_UPDATES = 2
 """Local updates, in one round or several, before rows are fetched and the loss is looked at."""
 SETTLED = 2e-4
 """Relative gain of those below which full passes with extrapolation get on faster."""
