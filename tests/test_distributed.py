@@ -84,6 +84,14 @@ def test_the_number_of_local_updates_is_found(client, folder, in_memory):
     assert "local update" in fit.status_.reason
 
 
+def test_the_last_mode_is_divided_as_well_as_the_first(client, counts, in_memory, tmp_path):
+    turned = SparseTensor(counts.indices[::-1], counts.values, SHAPE[::-1])
+    folder = write_tensor(tmp_path / "x.parts", turned, part_bytes=40_000)
+    fit = _fitted(Cluster(client, local_updates=2), folder)
+    assert folder.manifest.mode == 2
+    assert fit.loss_ == pytest.approx(in_memory, rel=5e-4)
+
+
 @pytest.mark.parametrize("loss", ["poisson", "gaussian", "bernoulli-odds"])
 def test_sums_over_shards_are_sums_over_the_tensor(client, folder, counts, loss):
     A = np.random.default_rng(0).random((sum(SHAPE), 2)) + 0.1
