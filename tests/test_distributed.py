@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from smartcpd import SmartCPD, SparseTensor, datasets, losses
-from smartcpd.distributed import Cluster, pool
+from smartcpd.distributed import Cluster, pool, sharing
 from smartcpd.distributed.tensor import ShardedTensor
 from smartcpd.distributed.worker import Shard
 from smartcpd.errors import (
@@ -82,6 +82,14 @@ def test_the_number_of_local_updates_is_found(client, folder, in_memory):
     fit = _fitted(client, folder)
     assert fit.loss_ == pytest.approx(in_memory, rel=5e-4)
     assert "local update" in fit.status_.reason
+
+
+def test_the_last_mode_is_divided_as_well_as_the_first(client, counts, in_memory, tmp_path):
+    turned = SparseTensor(counts.indices[::-1], counts.values, SHAPE[::-1])
+    folder = write_tensor(tmp_path / "x.parts", turned, part_bytes=40_000)
+    fit = _fitted(Cluster(client, local_updates=2), folder)
+    assert folder.manifest.mode == 2
+    assert fit.loss_ == pytest.approx(in_memory, rel=5e-4)
 
 
 @pytest.mark.parametrize("loss", ["poisson", "gaussian", "bernoulli-odds"])
@@ -177,7 +185,7 @@ def test_what_does_not_fit_is_named_beforehand():
     shard = Shard("fit", 3, "x.parts", (4, 5), (block,), 2_000_000_000)
     workers = {"tcp://somewhere": {"memory_limit": 1_000_000_000}}
     with pytest.raises(InvalidParameterError, match=r"Shard 3 \(parts 4 to 5, 2,000 MB\).*1 GB"):
-        pool._check_memory([shard], workers)
+        sharing.check_memory([shard], workers)
 
 
 def test_other_data_and_other_clients_are_refused(client, counts):
@@ -194,7 +202,7 @@ def test_other_data_and_other_clients_are_refused(client, counts):
 def test_parts_are_divided_evenly():
     for counts in ([1] * 7, [9, 1, 1, 1], [1, 1, 1, 9], [5], [1, 100, 1]):
         for n in range(1, len(counts) + 1):
-            divided = pool._divided(counts, n)
+            divided = sharing.divided(counts, n)
             assert len(divided) == n
             assert [k for shard in divided for k in shard] == list(range(len(counts)))
 

@@ -110,6 +110,19 @@ def test_single_cells_are_found_in_their_parts(kind, tmp_path):
         np.testing.assert_array_equal(ours, theirs)
 
 
+@pytest.mark.parametrize("shape", [(9, 40), (6, 7, 50), (5, 30, 4, 3, 6)])
+def test_the_longest_mode_is_divided_wherever_it_is(shape, tmp_path):
+    rng = np.random.default_rng(0)
+    X = SparseTensor(rng.integers(0, shape, (200, len(shape))), 1, shape)
+    P = write_tensor(tmp_path / "x.parts", X, part_bytes=200)
+    assert P.n_parts > 2
+    A = rng.random((sum(shape), 2)) + 0.1
+    whole, parts = (objective_of(storage, losses.get("poisson")) for storage in (X, P))
+    (u, a), (v, b) = whole.gradient(A), parts.gradient(A)
+    assert v == pytest.approx(u, rel=1e-12)
+    np.testing.assert_allclose(b, a, rtol=1e-9, atol=1e-14)
+
+
 def test_pieces_in_any_order_make_one_tensor(tmp_path):
     rng = np.random.default_rng(2)
     cells, x = rng.integers(0, (40, 6, 5), (3000, 3)), rng.integers(-2, 9, 3000)

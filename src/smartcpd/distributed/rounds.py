@@ -10,7 +10,7 @@ however many a round has.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -28,7 +28,7 @@ from smartcpd.solvers.mixture import Mixture, unit_sums
 from smartcpd.solvers.tracker import Tracker
 from smartcpd.stack import offsets, stack
 
-LEAST_UPDATES = 4
+LEAST_UPDATES = 2
 """Local updates, in one round or several, before rows are fetched and the loss is looked at."""
 SETTLED = 2e-4
 """Relative gain of those below which full passes with extrapolation get on faster."""
@@ -113,7 +113,7 @@ class Rounds:
     def solve(self) -> Status:
         seen = self.tracker.loop(self)
         while len(self.values) < MOST_LOOKS:
-            before, traffic = self.A, self.storage.pool.traffic.copy()
+            before, traffic = self.A, replace(self.storage.pool.traffic)
             value = self._look()
             self.tracker.epoch += 1
             phase = f"{self.updates} local update{'s' * (self.updates > 1)} a round"

@@ -16,7 +16,7 @@ import numpy as np
 
 from smartcpd import threads
 from smartcpd.partitions.blocks import RowBlock
-from smartcpd.storage.entries import Entries
+from smartcpd.storage.entries import Entries, smallest
 from smartcpd.storage.events import Events
 
 HELD: dict[tuple[str, int], Held] = {}
@@ -153,9 +153,7 @@ def drawn(held: Held, counts: list[int], seeds: list[int], n: int) -> list[Entri
         rng = np.random.default_rng(seed)
         chosen = np.sort(rng.choice(len(events), count, replace=False, shuffle=False))
         some = events.at(chosen)
-        columns = [
-            column.astype(np.int64) + part.first if mode == part.mode else column
-            for mode, column in enumerate(some.indices)
-        ]
+        columns, kind = list(some.indices), smallest(part.whole[part.mode])
+        columns[part.mode] = columns[part.mode].astype(kind) + kind.type(part.first)
         found.append(Entries(columns, some.values, some.weights))
     return found

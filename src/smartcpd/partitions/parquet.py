@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 from functools import cache
 from pathlib import Path
@@ -21,6 +22,8 @@ def _database(process: int) -> Any:
     import duckdb  # not needed by those who fit arrays
 
     connection = duckdb.connect()
+    # Before the interpreter takes DuckDB apart, which complains of what is open then.
+    atexit.register(connection.close)
     # One thread: files are read and written next to a fit that has use for the others. And what
     # was read is kept by whoever asked for it, and nobody else.
     connection.execute("SET threads = 1")

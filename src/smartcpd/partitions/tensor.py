@@ -6,7 +6,6 @@ import os
 import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,16 +15,16 @@ from smartcpd import memory
 from smartcpd.errors import IncompatibleError, InvalidDataError
 from smartcpd.kernels.compiling import Block
 from smartcpd.labels import LabelledTensor, Mode
-from smartcpd.losses import Data, Loss
+from smartcpd.losses import Loss
 from smartcpd.partitions.blocks import RowBlock
+from smartcpd.partitions.described import DescribedStorage
 from smartcpd.partitions.manifest import FIGURES, LABELS, Manifest
 from smartcpd.partitions.parquet import read_entries
 from smartcpd.prefetching import prefetched
 from smartcpd.stack import offsets
-from smartcpd.storage.base import SparseStorage
 from smartcpd.storage.entries import Entries, significance, smallest
 from smartcpd.storage.events import Events
-from smartcpd.storage.sparse import TINY, SparseTensor, read_events
+from smartcpd.storage.sparse import SparseTensor, read_events
 
 if TYPE_CHECKING:
     from smartcpd.backgrounds.base import Sum
@@ -36,7 +35,7 @@ or what they are made from."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PartitionedTensor(SparseStorage):
+class PartitionedTensor(DescribedStorage):
     """A sparse tensor in a folder, its entries in files that each hold some rows of one mode.
 
     `smartcpd.read` opens it, `smartcpd.write`, ``smartcpd convert`` and `smartcpd.from_table` write
@@ -216,29 +215,6 @@ class PartitionedTensor(SparseStorage):
         for number in range(self.n_parts):
             yield self.entries(number).values
 
-    # What a storage offers to fits.
-
-    @property
-    def shape(self) -> tuple[int, ...]:  # type: ignore[override]
-        return self.manifest.shape
-
-    @property
-    def absent(self) -> str:  # type: ignore[override]
-        return self.manifest.absent
-
-    @property
-    def dtype(self) -> np.dtype:
-        return np.dtype(self.manifest.dtype)
-
-    @property
-    def nnz(self) -> int:
-        return self.manifest.nnz
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes that the entries take in memory."""
-        return self.manifest.nbytes
-
     @property
     def bytes_on_disk(self) -> int:
         return sum((self.path / part.file).stat().st_size for part in self.manifest.parts)
@@ -248,89 +224,7 @@ class PartitionedTensor(SparseStorage):
         """Bytes that a fit of the whole tensor in memory takes for entries."""
         return int(WORKING_COPIES * self.nbytes) + 4 * self.nnz
 
-    @property
-    def n_cells(self) -> int:
-        return self.manifest.n_cells
-
-    @property
-    def n_missing(self) -> int:
-        return sum(part.n_missing for part in self.manifest.parts)
-
-    @cached_property
-    def n_observed(self) -> float:
-        weight = sum(part.weight for part in self.manifest.parts)
-        if self.absent == "unobserved":
-            return weight if self.weighted else self.nnz
-        known = self.n_cells - self.n_missing
-        return known + (weight - self.nnz) if self.weighted else known
-
-    @property
-    def weighted(self) -> bool:
-        return self.manifest.weighted
-
-    @property
-    def heaviest(self) -> float:
-        return self.manifest.heaviest
-
-    @property
-    def row_weights(self) -> list[np.ndarray]:
-        return self._by_mode("row_weights")
-
-    def unobserved_rows(self) -> list[np.ndarray]:
-        return self._by_mode("unobserved")
-
-    def marginals(self) -> list[np.ndarray]:
-        return self._by_mode("marginals")
-
-    def _by_mode(self, name: str) -> list[np.ndarray]:
-        return [self.figures[f"{name}_{n}"] for n in range(len(self.shape))]
-
-    def some_events(self, count: int, rng: np.random.Generator) -> Events:
-        columns = self._by_mode("sample")
-        kept = columns[0].size
-        chosen = rng.integers(kept, size=min(count, kept))
-        weights = self.figures.get("sample_weights")
-        return Events(
-            tuple(column[chosen] for column in columns),
-            self.figures["sample_values"][chosen],
-            self.shape,
-            None if weights is None else weights[chosen],
-        )
-
-    @property
-    def n_events(self) -> int:
-        return sum(part.nnz for part in self.manifest.parts)
-
-    def mean(self) -> float:
-        return sum(part.total for part in self.manifest.parts) / max(self.n_observed, TINY)
-
-    def mean_square(self) -> float:
-        return sum(part.squares for part in self.manifest.parts) / max(self.n_observed, TINY)
-
-    def typical(self) -> float:
-        return self.manifest.typical
-
-    def lowest(self) -> float:
-        stored = min(part.lowest for part in self.manifest.parts)
-        return stored if self.absent == "unobserved" else min(stored, 0.0)
-
-    def check(self, loss: Loss) -> None:
-        if self.absent == "zero" and not loss.allows_zeros:
-            raise IncompatibleError(
-                f"Loss '{loss}' cannot describe exact zeros (it goes to infinity there), and the "
-                f"{self.n_cells - self.nnz:,} cells that are not stored are zeros. Use loss="
-                "'poisson' or 'beta(0.5)', or write the folder with absent='unobserved' if nobody "
-                "looked at them."
-            )
-        lowest, allowed = loss.data.value
-        for part in self.manifest.parts:
-            bad = [x for x in (part.lowest, part.highest) if not np.isfinite(x) or x < lowest]
-            if loss.data is Data.BINARY and not bad and not (part.whole and part.highest <= 1):
-                bad = [part.highest]
-            if bad:
-                raise InvalidDataError(
-                    f"{self.path / part.file} holds {bad[0]:g}: loss '{loss}' needs {allowed}."
-                )
+    # What a storage offers to fits, besides what the manifest says.
 
     def handle(self) -> np.ndarray:
         raise self._unread()

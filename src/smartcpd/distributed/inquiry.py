@@ -1,0 +1,115 @@
+"""One question to one shard, asked again until there is an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from smartcpd.distributed.sharing import workers_of
+from smartcpd.distributed.worker import Answer, Shard
+from smartcpd.errors import ClusterError
+
+if TYPE_CHECKING:
+    from smartcpd.distributed.pool import Pool
+
+ATTEMPTS = 20
+"""Times that a question is asked again before the cluster is given up."""
+
+FETCHING = 5.0
+"""Seconds that an answer may be on its way before somebody looks whether its worker is alive."""
+
+Arguments = Callable[[Shard], tuple[Any, ...]]
+
+
+@dataclass
+class Inquiry:
+    """Its futures (two, if a worker was too slow), and the answer when there is one."""
+
+    pool: Pool
+    shard: Shard
+    question: Callable[..., Any]
+    arguments: Arguments
+    state: Arguments | None
+    """Arguments for a worker that lacks what earlier questions left with another."""
+    futures: list[Any] = field(default_factory=list)
+    tries: int = 0
+    answer: Answer | None = None
+
+    def ask(self, make: Arguments, with_entries: bool = False) -> None:
+        task = self.pool.submit(self.shard, self.question, make(self.shard), with_entries)
+        self.futures.append(task)
+
+    def look(self, present: set[str]) -> None:
+        """Take the answer if it is there; ask again what was lost with a worker."""
+        found = self._found()
+        if found is None and not self._lost and self.pool.homes[self.shard.number] in present:
+            return
+        if found is not None and not (found.lacks_entries or found.lacks_state):
+            self.answer = found
+            self.drop()
+            return
+        self.tries += 1
+        if self.tries > ATTEMPTS:
+            raise ClusterError(
+                f"Workers died {ATTEMPTS} times while they worked on {self.shard}. If it is too "
+                "large for their memory, use more workers or smaller parts."
+            )
+        self.drop()
+        self.pool.settle()
+        wants_state = found is not None and found.lacks_state
+        make = self.state if wants_state and self.state is not None else self.arguments
+        self.ask(make, with_entries=found is not None and found.lacks_entries)
+
+    def ask_another(self) -> None:
+        """Give the shard to another worker too; whoever answers first is believed."""
+        self.pool.move(self.shard)
+        self.ask(self.arguments if self.state is None else self.state)
+
+    def drop(self) -> None:
+        for future in self.futures:
+            if future.status == "pending":
+                future.cancel()
+        self.futures = []
+
+    @property
+    def _lost(self) -> bool:
+        """Whether no future is left that could bring an answer."""
+        return all(future.status != "pending" for future in self.futures)
+
+    def _found(self) -> Answer | None:
+        """The first answer."""
+        for future in self.futures:
+            if future.status == "finished":
+                found = self._fetched(future)
+                if found is None:
+                    continue
+                if found.too_large:
+                    raise ClusterError(
+                        f"A worker has no memory left for {self.shard}. Use more workers or "
+                        "shards, or workers with more memory."
+                    )
+                return found
+            if future.status == "error":
+                _raise_unless_lost(future.exception())
+        return None
+
+    def _fetched(self, future: Any) -> Answer | None:
+        """What was found, unless it is lost: Dask would wait for its worker to come back."""
+        while True:
+            try:
+                return future.result(timeout=FETCHING)
+            except TimeoutError:
+                if self.pool.homes[self.shard.number] not in workers_of(self.pool.client):
+                    return None
+            except Exception:  # the worker that had it is gone since
+                return None
+
+
+def _raise_unless_lost(error: BaseException) -> None:
+    """Errors of ours go up; those that come with the loss of a worker do not."""
+    from distributed import KilledWorker
+    from distributed.comm import CommClosedError
+
+    if not isinstance(error, KilledWorker | CommClosedError | OSError):
+        raise error

@@ -1,0 +1,44 @@
+"""What goes back and forth between a fit and its workers."""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass
+from typing import Any
+
+import numpy as np
+
+from smartcpd.storage.entries import Entries
+
+
+@dataclass
+class Traffic:
+    """Sums over all rounds of questions and answers so far."""
+
+    rounds: int = 0
+    sent: int = 0
+    """Bytes of arrays, to workers ..."""
+    received: int = 0
+    """... and from them."""
+    seconds: float = 0.0
+    computed: float = 0.0
+    """Of those, the seconds in which the slowest worker of each round loaded or computed."""
+
+    @property
+    def share(self) -> float:
+        """Of the time, that was communication."""
+        return 1 - self.computed / max(self.seconds, 1e-9)
+
+    def since(self, before: Traffic) -> Traffic:
+        """What has been added to an earlier state."""
+        return Traffic(*(a - b for a, b in zip(astuple(self), astuple(before), strict=True)))
+
+
+def size(value: Any) -> int:
+    """Bytes of the arrays in something that is sent."""
+    if isinstance(value, np.ndarray):
+        return value.nbytes
+    if isinstance(value, list | tuple):
+        return sum(map(size, value))
+    if isinstance(value, Entries):
+        return size(value.columns) + size(value.values)
+    return 0
