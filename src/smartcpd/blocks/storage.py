@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -79,8 +79,8 @@ class Blocks:
     max_memory: int
     mask: Any = None
     weights: Any = None
-    workers: Callable[[Any], Any] | None = None
-    """Makes, for the task of a solver, the workers of a cluster that descend on tiles."""
+    cluster: Any = None
+    """An `ArrayCluster` whose workers descend on tiles and add up blocks; None for this process."""
     tile_cells: float = math.inf
     """The most that a tile may have, whatever memory allows."""
 
@@ -307,8 +307,12 @@ class Blocks:
 
     def all_blocks(self, loss: Loss) -> Iterator[tuple[Where, Dense]]:
         """Every block once, in the order of the array."""
+        return prefetched(self.places(), lambda where: self.block(where, loss))
+
+    def places(self) -> Iterator[Where]:
+        """Where every block is, in the order of the array."""
         slices = ([slice(int(a), int(b)) for a, b in itertools.pairwise(e)] for e in self.edges)
-        return prefetched(itertools.product(*slices), lambda where: self.block(where, loss))
+        return itertools.product(*slices)
 
     def _touched(self, mode: int, rows: np.ndarray) -> list[tuple[slice, np.ndarray, slice]]:
         """The blocks of a mode that hold some rows, those rows within each, and their places."""

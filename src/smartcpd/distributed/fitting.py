@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 from smartcpd.blocks.source import source_of
+from smartcpd.distributed.arrays import fit_array_on, with_checkpoint
 from smartcpd.distributed.cluster import as_cluster, parts_of
 from smartcpd.distributed.pool import Pool
 from smartcpd.distributed.tensor import ShardedTensor
-from smartcpd.distributed.tiles import fit_tiles_on, with_checkpoint
 from smartcpd.errors import ClusterError
 from smartcpd.labels import LabelledTensor, taken_off
 from smartcpd.memory import readable
@@ -22,7 +22,7 @@ def fit_on(client: Any, X: Any, parameters: dict[str, Any]) -> Any:
     cluster = as_cluster(client)
     tensor, modes = taken_off(X)
     if source_of(tensor) is not None:
-        return fit_tiles_on(cluster.client, tensor, modes, parameters)
+        return fit_array_on(cluster.client, tensor, modes, parameters)
     sharded: Any = ShardedTensor.on(cluster, parts_of(X))
     pool = sharded.pool
     try:

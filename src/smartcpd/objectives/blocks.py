@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,6 +13,30 @@ from smartcpd.losses import Loss
 from smartcpd.objectives.base import Estimate
 from smartcpd.objectives.dense import DenseObjective
 from smartcpd.stack import offsets
+from smartcpd.storage.dense import Dense
+
+
+class BlockSum(NamedTuple):
+    """What the cells of a block add up to."""
+
+    total: float
+    gradient: np.ndarray
+    """Of the rows of the block; of no meaning if it was not asked for."""
+    weight: float
+
+
+def block_sum(
+    block: Dense, loss: Loss, A: np.ndarray, want_gradient: bool, n_threads: int
+) -> BlockSum | None:
+    """The sum over a block whose rows have the stacked factors A; None without an observed cell."""
+    if not block.n_observed:
+        return None
+    objective = DenseObjective(block, loss, n_threads)
+    n = objective.divisor
+    if not want_gradient:
+        return BlockSum(objective.estimate(A).loss * n, A[:0], n)
+    value, gradient = objective.gradient(A)
+    return BlockSum(value * n, gradient * n, n)
 
 
 @dataclass(frozen=True)
@@ -23,26 +48,33 @@ class BlocksObjective:
     n_threads: int = 1
 
     def estimate(self, A: np.ndarray) -> Estimate:
-        total = weight = 0.0
-        for where, dense in self.storage.all_blocks(self.loss):
-            if dense.n_observed:
-                of_block = DenseObjective(dense, self.loss, self.n_threads)
-                total += of_block.estimate(A[self.rows(where)]).loss * of_block.divisor
-                weight += of_block.divisor
-        return Estimate(total / weight)
+        found = [of_block for _, of_block in self._sums(A, want_gradient=False)]
+        return Estimate(sum(s.total for s in found) / sum(s.weight for s in found))
 
     def gradient(self, A: np.ndarray) -> tuple[float, np.ndarray]:
         total = weight = 0.0
         sums = np.zeros(A.shape)
-        for where, dense in self.storage.all_blocks(self.loss):
-            if dense.n_observed:
-                of_block = DenseObjective(dense, self.loss, self.n_threads)
-                rows = self.rows(where)
-                value, gradient = of_block.gradient(A[rows])
-                total += value * of_block.divisor
-                sums[rows] += gradient * of_block.divisor
-                weight += of_block.divisor
+        for rows, of_block in self._sums(A, want_gradient=True):
+            total += of_block.total
+            weight += of_block.weight
+            sums[rows] += of_block.gradient
         return total / weight, sums / weight
+
+    def _sums(self, A: np.ndarray, want_gradient: bool) -> Iterator[tuple[np.ndarray, BlockSum]]:
+        """The rows and the sum of each block, always in the same order; those without an observed
+        cell are left out."""
+        if self.storage.cluster is not None:
+            blocks = [(where, self.rows(where)) for where in self.storage.places()]
+            tasks = [(where, A[rows]) for where, rows in blocks]
+            found = self.storage.cluster.block_sums(self.storage, self.loss, tasks, want_gradient)
+            pairs = zip((rows for _, rows in blocks), found, strict=True)
+            yield from ((rows, of_block) for rows, of_block in pairs if of_block is not None)
+            return
+        for where, dense in self.storage.all_blocks(self.loss):
+            rows = self.rows(where)
+            of_block = block_sum(dense, self.loss, A[rows], want_gradient, self.n_threads)
+            if of_block is not None:
+                yield rows, of_block
 
     def watch(self, A: np.ndarray, rng: np.random.Generator) -> Callable[[np.ndarray], Estimate]:
         return self.estimate

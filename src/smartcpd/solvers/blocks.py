@@ -72,7 +72,7 @@ class BlockFit:
         self.region = Region(task.problem.shape, task.problem.loss, *bounds(task.problem))
         self.glimpse = CellSample(task.problem)
         self.loss: Estimate | None = None
-        self.workers = None if self.storage.workers is None else self.storage.workers(task)
+        self.workers = None if self.storage.cluster is None else self.storage.cluster.for_task(task)
         self.part = PartFit(task.problem, task.settings, self.tracker, self.region, task.rng)
 
     def from_scratch(self) -> Result:

@@ -73,3 +73,15 @@ def test_a_file_that_workers_cannot_share_is_refused(planted, client, tmp_path):
         data = file.create_dataset("x", data=planted[0][...], chunks=CHUNKS)
         with pytest.raises(IncompatibleError, match="Workers cannot share an HDF5 data set"):
             fitted(data, client)
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "mm"])
+def test_full_passes_are_sums_over_what_workers_have(planted, client, solver):
+    array, _, path = planted
+    start = [np.random.default_rng(0).random((size, RANK)) for size in SHAPE]
+    how = {"solver": solver, "init": start, "max_epochs": 4}
+    here = SmartCPD(RANK, "poisson", **how).fit(array[...])
+    for data in (array, da.from_zarr(path)):
+        there = fitted(data, client, **how)
+        assert there.loss_ == pytest.approx(here.loss_, rel=1e-9)
+        assert there.traffic_.received > 0
