@@ -18,7 +18,7 @@ from smartcpd.quality.deviance import cell_losses, saturated_losses
 from smartcpd.rows.sums import observed_per_row, slices_of
 from smartcpd.storage import Dense, SparseTensor, Storage
 from smartcpd.storage.observed import stacked_rows
-from smartcpd.surprise import huber_normaliser, is_built_in, needs_dispersion
+from smartcpd.surprise import check_dispersion, huber_normaliser, is_built_in
 
 if TYPE_CHECKING:
     from smartcpd.model import CPModel
@@ -55,11 +55,7 @@ def log_base(loss: Loss, x: Any, dispersion: float | None = None) -> np.ndarray:
             f"Loss '{loss}' names no distribution, so data has no likelihood under it. "
             f"Losses that do: {', '.join(BASES)}."
         )
-    if needs_dispersion(loss) and (dispersion is None or not dispersion > 0):
-        raise InvalidParameterError(
-            f"Loss '{loss}' leaves the size of the noise open; pass dispersion, a positive number, "
-            f"as smartcpd.dispersion.estimate finds it. Got {dispersion!r}."
-        )
+    check_dispersion(loss, dispersion)
     values = np.asarray(x, dtype=np.float64)
     return base(loss, values, 1.0 if dispersion is None else float(dispersion))
 

@@ -47,15 +47,20 @@ def tail_probability(loss: Loss, x: Any, m: Any, dispersion: float | None = None
             f"Loss '{loss}' names no distribution, so no value can be called surprising. "
             f"Losses that do: {', '.join(TAILS)}."
         )
+    check_dispersion(loss, dispersion)
+    value, model = np.broadcast_arrays(np.asarray(x, float), np.asarray(m, float))
+    lower, upper = tails(loss, value, model, 1.0 if dispersion is None else float(dispersion))
+    probability = np.minimum(1.0, 2.0 * np.minimum(lower, upper))
+    return np.where(np.isnan(value), np.nan, probability)
+
+
+def check_dispersion(loss: Loss, dispersion: float | None) -> None:
+    """Refuse to go on without the size of the noise where a loss leaves it open."""
     if needs_dispersion(loss) and (dispersion is None or not dispersion > 0):
         raise InvalidParameterError(
             f"Loss '{loss}' leaves the size of the noise open; pass dispersion, a positive number, "
             f"as smartcpd.dispersion.estimate finds it. Got {dispersion!r}."
         )
-    value, model = np.broadcast_arrays(np.asarray(x, float), np.asarray(m, float))
-    lower, upper = tails(loss, value, model, 1.0 if dispersion is None else float(dispersion))
-    probability = np.minimum(1.0, 2.0 * np.minimum(lower, upper))
-    return np.where(np.isnan(value), np.nan, probability)
 
 
 def needs_dispersion(loss: Loss) -> bool:
