@@ -33,17 +33,20 @@ class Inquiry:
     state: Arguments | None
     """Arguments for a worker that lacks what earlier questions left with another."""
     futures: list[Any] = field(default_factory=list)
+    asked_of: str = ""
+    """The worker that was asked last: the shard may have another home since, if that is gone."""
     tries: int = 0
     answer: Answer | None = None
 
     def ask(self, make: Arguments, with_entries: bool = False) -> None:
         task = self.pool.submit(self.shard, self.question, make(self.shard), with_entries)
         self.futures.append(task)
+        self.asked_of = self.pool.homes[self.shard.number]
 
     def look(self, present: set[str]) -> None:
         """Take the answer if it is there; ask again what was lost with a worker."""
         found = self._found()
-        if found is None and not self._lost and self.pool.homes[self.shard.number] in present:
+        if found is None and not self._lost and self.asked_of in present:
             return
         if found is not None and not (found.lacks_entries or found.lacks_state):
             self.answer = found
@@ -100,7 +103,7 @@ class Inquiry:
             try:
                 return future.result(timeout=FETCHING)
             except TimeoutError:
-                if self.pool.homes[self.shard.number] not in workers_of(self.pool.client):
+                if self.asked_of not in workers_of(self.pool.client):
                     return None
             except Exception:  # the worker that had it is gone since
                 return None

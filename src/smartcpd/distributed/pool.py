@@ -164,7 +164,7 @@ class Pool:
             if self.client.status != "running":
                 raise gone(self.client) from None
             return set(workers_of(self.client))
-        return set(self.homes.values())
+        return set(workers_of(self.client))
 
     def _counted(self, began: float, asked: list[Inquiry]) -> list[Any]:
         """The values of the answers; the traffic learns of them."""
