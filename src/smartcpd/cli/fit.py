@@ -198,12 +198,17 @@ class Job:
         return run
 
     def _diagnosis(self, result: Any, X: Any) -> Any:
-        """What may be wrong, with components numbered as they are shown."""
+        """What may be wrong, with components numbered as they are shown; None for data in parts,
+        which the doctor does not read."""
         from smartcpd import CPModel
         from smartcpd.blocks.excerpt import excerpt
         from smartcpd.diagnosis import diagnose
+        from smartcpd.labels import taken_off
+        from smartcpd.partitions import PartitionedTensor
         from smartcpd.shares import readable
 
+        if isinstance(taken_off(X)[0], PartitionedTensor):
+            return None
         model = result.model
         order = readable(model).order
         factors = [A[:, order] for A in model.factors]
