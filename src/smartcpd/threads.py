@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 
 import numba
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from smartcpd.errors import InvalidParameterError
 
@@ -44,6 +45,13 @@ def _launch() -> None:
         del os.environ[name]
 
 
+@cache
+def _libraries(with_scipy: bool) -> ThreadpoolController:
+    """The libraries for linear algebra in this process. SciPy brings one of its own when it is
+    imported; to look for them takes milliseconds."""
+    return ThreadpoolController()
+
+
 @contextmanager
 def limited_to(n_threads: int) -> Iterator[None]:
     """Compiled loops share ``n_threads``; each calls matrix products that stay on its own thread.
@@ -51,7 +59,7 @@ def limited_to(n_threads: int) -> Iterator[None]:
     Products split among threads by the library itself would add up in another order, and change
     the last bits from one machine to the next.
     """
-    with threadpool_limits(limits=1, user_api="blas"):
+    with _libraries("scipy.linalg" in sys.modules).limit(limits=1, user_api="blas"):
         _launch()
         before = numba.get_num_threads()
         numba.set_num_threads(n_threads)

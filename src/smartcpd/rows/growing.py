@@ -20,10 +20,10 @@ from smartcpd.rows.newton import Rows, Rule, improve_rows
 from smartcpd.rows.past import Memory, Past, WithMemory
 from smartcpd.rows.transform import NewSlices
 
-FIRST_STEP = 1e-1
+FIRST_STEP = 1.0
 """Of a column: how small the last step of new rows is before the other factors join."""
 SWEEPS = 40
-SETTLED, LOOSEST = 1e-3, 1e-2
+SETTLED, LOOSEST = 5e-3, 1e-1
 """Relative change of the factors in a sweep that ends an arrival: the former for the first slices,
 up to the latter as more is remembered, since what is left is led on by the slopes remembered."""
 RIDGE = 1e-9
