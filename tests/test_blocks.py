@@ -285,3 +285,30 @@ def test_a_start_of_the_users_is_improved(planted, tmp_path):
         fit = SmartCPD(RANK, "poisson", init=start, max_memory=SMALL, random_state=0).fit(X)
         assert fit.model_.rank == RANK
         assert fit.model_.loss(planted.data) < 0.5 * SmartCPD(1, "poisson").fit(X).loss_ + 1.0
+
+
+def test_weights_that_are_even_within_blocks_still_count(planted, tmp_path):
+    """Slabs of the length of a chunk weigh 1, 3 and nothing."""
+    weights = np.repeat([1.0, 3.0, 0.0], 20)[:, None, None] * np.ones(SHAPE)
+    stored = opened(in_zarr(planted.data, tmp_path / "x.zarr"), None, weights, SMALL)
+    here = smartcpd.storage.Dense.of(planted.data, None, weights)
+    rows = [np.array([5, 25, 45]), np.arange(50), np.arange(40)]
+    np.testing.assert_array_equal(stored.gathered(rows).weights[:, 0, 0], [1.0, 3.0, 0.0])
+    rng = np.random.default_rng(0)
+    A = stack([rng.random((size, RANK)) for size in SHAPE])
+    loss = losses.get("poisson")
+    value, gradient = objectives.objective_of(stored, loss).gradient(A)
+    expected, slope = objectives.objective_of(here, loss).gradient(A)
+    assert value == pytest.approx(expected, rel=1e-12)
+    np.testing.assert_allclose(gradient, slope, rtol=1e-9, atol=1e-15)
+    fit = SmartCPD(RANK, "poisson", random_state=0, max_memory=SMALL, tol=1e-6)
+    fit.fit(in_zarr(planted.data, tmp_path / "y.zarr"), weights=weights)
+    assert fit.solver_ == "blocks"
+    assert (fit.factors_[0][40:] == 0).all()
+    assert (
+        metrics.factor_mse(
+            [A[:40] if k == 0 else A for k, A in enumerate(fit.factors_)],
+            [A[:40] if k == 0 else A for k, A in enumerate(planted.factors)],
+        )
+        < 0.1
+    )

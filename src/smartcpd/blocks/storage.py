@@ -264,13 +264,8 @@ class Blocks:
         if mask is not None and not mask.any():
             array = np.zeros([s.stop - s.start for s in where], self.source.dtype)
             return Dense(array, np.zeros(array.shape, bool))
-        array = self.source.read(where)
-        if array.dtype.kind == "f" and np.isnan(array).all():
-            return Dense(array, np.zeros(array.shape, bool))
-        dense = Dense.of(array, mask, weights)
-        if loss is not None:
-            dense.check(loss, tuple(s.start for s in where))
-        return dense
+        origin = tuple(s.start for s in where)
+        return Dense.of_block(self.source.read(where), mask, weights, loss, origin)
 
     def drawn(self, sizes: Sequence[int], rng: np.random.Generator) -> Rows:
         """Random rows of every mode, so many of each, from as few blocks as hold them."""

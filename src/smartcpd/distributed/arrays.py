@@ -20,7 +20,7 @@ from smartcpd.blocks.storage import Blocks, Where
 from smartcpd.checkpoints.journal import Journal
 from smartcpd.distributed.sharing import workers_of
 from smartcpd.distributed.traffic import Traffic
-from smartcpd.errors import ClusterError, IncompatibleError
+from smartcpd.errors import ClusterError, IncompatibleError, InvalidDataError
 from smartcpd.labels import LabelledTensor
 from smartcpd.losses import Loss
 from smartcpd.memory import budget, readable
@@ -163,13 +163,13 @@ def _block_answer(
 
 
 def _dense(cells: list[Any], loss: Loss) -> Dense:
-    array, mask, weights = cells
-    missing = mask is not None and not np.any(mask)
-    if missing or (array.dtype.kind == "f" and np.isnan(array).all()):
-        return Dense(array, np.zeros(array.shape, bool))
-    found = Dense.of(array, mask, weights)
-    found.check(loss)
-    return found
+    """A part of a Dask array as its workers have it."""
+    try:
+        array, mask, weights = cells
+        return Dense.of_block(array, mask, weights, loss, None)
+    except InvalidDataError as error:
+        where = "Cells are counted within the part of the array that a worker had."
+        raise InvalidDataError(f"{error} {where}") from None
 
 
 def fit_array_on(client: Any, X: Any, modes: Any, parameters: dict[str, Any]) -> Any:

@@ -16,7 +16,7 @@ from smartcpd.kernels.compiling import Block
 from smartcpd.kernels.gather import dense_gather, dense_lines
 from smartcpd.losses import Data, Loss
 from smartcpd.stack import offsets
-from smartcpd.storage.weights import observed_weights
+from smartcpd.storage.weights import block_weights, observed_weights
 
 SLAB_CELLS = 1 << 18
 SCALED_BY = 1 << 21
@@ -45,6 +45,16 @@ class Dense:
         masked = isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X)
         hidden = np.ma.getmaskarray(X) if masked else None
         return cls(array, observed_weights(array, hidden, mask, weights))
+
+    @classmethod
+    def of_block(cls, X: Any, mask: Any, weights: Any, loss: Loss | None, origin: Any) -> Dense:
+        """A part of a larger array, which begins at ``origin``; checked, if it is said for which
+        loss. It may have no observed cell."""
+        array = cls._checked(X)
+        found = cls(array, block_weights(array, mask, weights))
+        if loss is not None:
+            found.check(loss, origin)
+        return found
 
     @staticmethod
     def _checked(X: Any) -> np.ndarray:

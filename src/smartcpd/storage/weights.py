@@ -36,6 +36,19 @@ def observed_weights(
     return _combined(_checked_weights(weights, array.shape), observed)
 
 
+def block_weights(array: np.ndarray, mask: Any, weights: Any) -> np.ndarray | None:
+    """As `observed_weights`, for a part of a larger array: weights that are the same in all of it
+    stay, since they may differ elsewhere, and a part of which nothing was observed is no error."""
+    observed = None if mask is None else _checked_mask(mask, array.shape)
+    if _has_nan(array):
+        known = ~np.isnan(array)
+        observed = known if observed is None else observed & known
+    if weights is None:
+        return None if observed is None or observed.all() else observed
+    own = _checked_weights(weights, array.shape)
+    return own if observed is None else np.where(observed, own, own.dtype.type(0))
+
+
 def _has_nan(array: np.ndarray) -> bool:
     """By the minimum, which is NaN then, so that nothing of the array's size is made for most."""
     if array.dtype.kind != "f":
