@@ -10,7 +10,7 @@ import zarr
 from distributed import Client, LocalCluster
 
 from smartcpd import SmartCPD, datasets, metrics
-from smartcpd.errors import IncompatibleError
+from smartcpd.errors import ClusterError, IncompatibleError
 
 SHAPE, CHUNKS, RANK = (60, 50, 40), (20, 20, 20), 3
 MEMORY = 800_000
@@ -85,3 +85,13 @@ def test_full_passes_are_sums_over_what_workers_have(planted, client, solver):
         there = fitted(data, client, **how)
         assert there.loss_ == pytest.approx(here.loss_, rel=1e-9)
         assert there.traffic_.received > 0
+
+
+def _without_memory(*arguments):
+    raise MemoryError
+
+
+def test_a_worker_without_memory_names_the_cells_and_their_size(planted, client, monkeypatch):
+    monkeypatch.setattr("smartcpd.distributed.arrays._tile_answer", _without_memory)
+    with pytest.raises(ClusterError, match=r"no memory left for the cells \d+ to \d+ x .* kB\)"):
+        fitted(planted[0], client)

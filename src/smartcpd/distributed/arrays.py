@@ -6,6 +6,7 @@ made again by another, with the same result.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from concurrent.futures import CancelledError
@@ -17,6 +18,7 @@ import numpy as np
 from smartcpd import threads
 from smartcpd.blocks.source import source_of
 from smartcpd.blocks.storage import Blocks, Where
+from smartcpd.blocks.tiles import Rows
 from smartcpd.checkpoints.journal import Journal
 from smartcpd.distributed.sharing import workers_of
 from smartcpd.distributed.traffic import Traffic
@@ -61,6 +63,7 @@ class ArrayCluster:
         common = (slim(storage), loss, want_gradient, self.n_threads)
         found = self.ask(
             [(_block_answer, common, self.cells(storage, where), where, A) for where, A in tasks],
+            [named(storage, [np.arange(s.start, s.stop) for s in where]) for where, _ in tasks],
             sent=sum(A.nbytes for _, A in tasks),
         )
         self.traffic.received += sum(f.gradient.nbytes for f in found if f is not None)
@@ -79,8 +82,11 @@ class ArrayCluster:
             array = array[(*[slice(None)] * mode, chosen)]
         return self.client.compute(array) if hasattr(array, "dask") else array
 
-    def ask(self, tasks: Sequence[tuple[Any, ...]], sent: int) -> list[Any]:
-        """What functions of arguments return, in their order; each returns its seconds as well."""
+    def ask(self, tasks: Sequence[tuple[Any, ...]], names: Sequence[str], sent: int) -> list[Any]:
+        """What functions of arguments return, in their order; each returns its seconds as well.
+
+        ``names`` are what messages call the parts of the array that tasks are about.
+        """
         from distributed import KilledWorker
         from distributed.comm import CommClosedError
 
@@ -88,10 +94,12 @@ class ArrayCluster:
         try:
             futures = [self.client.submit(*task, pure=False) for task in tasks]
             answers = self.client.gather(futures)
-        except KilledWorker as error:
+        except (KilledWorker, MemoryError) as error:
+            failed = [n for n, f in zip(names, futures, strict=True) if f.status == "error"]
+            what = "had no memory left for" if isinstance(error, MemoryError) else "died with"
             raise ClusterError(
-                f"Several workers died with the same part of the array ({error}). If it is too "
-                "large for them, set a smaller max_memory."
+                f"Workers {what} {', '.join(failed) or 'a part of the array'}. If it is too large "
+                "for them, set a smaller max_memory, or use workers with more memory."
             ) from error
         except (CommClosedError, TimeoutError, CancelledError) as error:
             raise ClusterError(f"The scheduler is lost ({error}).") from error
@@ -126,10 +134,18 @@ class TileWorkers:
                 (_tile_answer, self.common, self.cluster.cells(self.storage, task.rows), task)
                 for task in tasks
             ],
+            [named(self.storage, task.rows) for task in tasks],
             sent=sum(task.before.nbytes for task in tasks),
         )
         self.cluster.traffic.received += sum(f.A.nbytes for f in found if f is not None)
         return found
+
+
+def named(storage: Blocks, rows: Rows) -> str:
+    """What a message calls some rows of every mode."""
+    extent = " x ".join(f"{r[0]} to {r[-1]}" for r in rows)
+    size = math.prod(len(r) for r in rows) * storage.cell_bytes
+    return f"the cells {extent} ({readable(size)})"
 
 
 def slim(storage: Blocks) -> Blocks:
