@@ -182,7 +182,15 @@ def fit(
                 return callback is not None and callback(report)
 
             racers = Racers(
-                problem, settings, chosen_solver, n_jobs, observe, warm, repairs, bool(consensus)
+                problem,
+                settings,
+                chosen_solver,
+                n_jobs,
+                observe,
+                warm,
+                repairs,
+                settles=repairs is not None and not settings.stochastic,
+                whole=bool(consensus),
             )
             chosen, loss, objective = racers.best(starts, streams)
     factors, remark = without_unobserved_rows(problem, chosen.factors)

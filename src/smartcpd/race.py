@@ -15,6 +15,7 @@ import numpy as np
 from smartcpd.objectives import Objective, objective_of
 from smartcpd.problem import Problem
 from smartcpd.repair import flaws, repaired
+from smartcpd.rows.settling import with_settled_rows
 from smartcpd.solvers import (
     Comparison,
     Ended,
@@ -56,6 +57,8 @@ class Racers:
     """How a random start is improved first."""
     repairs: Solver | None = None
     """What goes on from a model whose flawed components were replaced, if that is wanted."""
+    settles: bool = False
+    """Whether the best result ends with a last look at the rows of its first mode."""
     whole: bool = False
     """Whether every start is run to its end, repairs and all, however far it falls behind."""
     stop: threading.Event = field(default_factory=threading.Event)
@@ -85,6 +88,8 @@ class Racers:
                 best = best._replace(result=replace(best.result, status=status, ended=True))
         if not self.whole:
             best = self._repaired(best, streams[0])
+        if self.settles:
+            best = self._settled(best)
         return best._replace(result=replace(best.result, comparison=comparison))
 
     def _compared(self, best: Scored, found: list[Scored], n_starts: int) -> Comparison | None:
@@ -127,6 +132,12 @@ class Racers:
         status = best.result.status
         status = status._replace(reason=f"{status.reason} {remark}")
         return best._replace(result=replace(best.result, status=status))
+
+    def _settled(self, best: Scored) -> Scored:
+        """The result with exact rows in its first mode, if they are at hand."""
+        found = with_settled_rows(self.problem, best.result, self.settings.n_threads)
+        again = None if found is None else self._scored(found)
+        return best if again is None or not again.objective <= best.objective else again
 
     def _kept(self, name: str) -> Settings:
         """The settings of a run whose checkpoints have a file of their own."""

@@ -70,7 +70,7 @@ class Rows(NamedTuple):
     """A factor, what its rows cost, and which of them were solved."""
 
     A: np.ndarray
-    sums: RowSums
+    value: np.ndarray
     solved: np.ndarray
 
 
@@ -83,23 +83,25 @@ def solve_rows(costs: Costs, start: np.ndarray, rule: Rule, small_step: float = 
     for _ in range(MAX_STEPS):
         D, promised = _step(A, sums, damping, rule)
         trial = A + D if rule.bounds is None else np.clip(A + D, *rule.bounds)
-        there = costs.at(trial)
+        # A step that was damped says nothing about how far the solution is.
+        small = _is_small(D, A, trial, small_step) & (damping <= FIRST_DAMPING)
+        # Derivatives are of use only where another step may follow.
+        there = sums._replace(value=costs.values(trial)) if small.all() else costs.at(trial)
         taken = _accepted(rule, A, trial, sums, there.value, promised) & ~solved
         taken &= np.isfinite(there.slope).all(axis=1) & np.isfinite(there.bend).all(axis=(1, 2))
         if rule.bounds is None:
             taken[:] = taken.all()
-        small = (_is_small(D, A, trial, small_step) & taken) | (promised <= _noise(A, sums))
+        solved |= small & taken
+        solved |= (promised <= _noise(A, sums)) & (damping <= FIRST_DAMPING)
+        solved |= (damping >= MOST_DAMPING) & ~taken
         A = np.where(taken[:, None], trial, A)
         sums = sums.take(taken, there)
-        # A step that was damped says nothing about how far the solution is.
-        solved |= small & (damping <= FIRST_DAMPING)
-        solved |= (damping >= MOST_DAMPING) & ~taken
         if rule.bounds is None:
             solved[:] = solved.all()
         if solved.all():
             break
         damping = _damped(damping, taken)
-    return Rows(A, sums, solved)
+    return Rows(A, sums.value, solved)
 
 
 def improve_rows(costs: Costs, A: np.ndarray, rule: Rule) -> np.ndarray:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from smartcpd import backgrounds
+from smartcpd.backgrounds import Background, HotCells
 from smartcpd.backgrounds.quadratic import Quadratic
 from smartcpd.backgrounds.sampled import N_CELLS, Sampled, fitted_quadratic
 from smartcpd.kernels.row_sums import compiled_add_cells
@@ -20,6 +21,9 @@ from smartcpd.storage import SparseTensor
 from smartcpd.storage.events import Events
 
 EVENTS_AT_ONCE = 1 << 15
+PASSED_OVER = 1 << 22
+"""Up to this many cells, zeros are looked at one by one where they have no closed form."""
+HEADROOM = 2.0
 SAMPLED_A_ROW = 256
 MOST_SAMPLED = 1 << 22
 
@@ -28,7 +32,8 @@ MOST_SAMPLED = 1 << 22
 class SparseSlices:
     """l(x, m) = l(0, m) + what an entry adds to it; the former is the background of every row.
 
-    A background that is a sample of cells stays the same from call to call, so that sums compare.
+    Where the background looks at some cells only, they stay the same from call to call as long as
+    they may, so that sums compare.
     """
 
     storage: SparseTensor
@@ -36,20 +41,25 @@ class SparseSlices:
     factors: tuple[np.ndarray, ...]
     mode: int
     n_threads: int = 1
-    _sample: Sampled | None = field(default=None, repr=False)
+    _chosen: Background | None = field(default=None, repr=False)
 
     def at(self, A: np.ndarray) -> RowSums:
+        return self._summed(A, want_derivatives=True)
+
+    def values(self, A: np.ndarray) -> np.ndarray:
+        return self._summed(A, want_derivatives=False).value
+
+    def _summed(self, A: np.ndarray, want_derivatives: bool) -> RowSums:
+        """The sums; without derivatives of the entries unless they are wanted."""
         sums = RowSums.zeros(*A.shape)
         factors = [A if n == self.mode else F for n, F in enumerate(self.factors)]
         factors = [np.ascontiguousarray(F, dtype=np.float64) for F in factors]
         behind = None
         if self.storage.absent == "zero":
             behind = self._add_background(factors, sums)
-        self._add(self.storage.events, factors, sums, _Entries(self.loss, behind, self.storage))
+        entries = _Entries(self.loss, behind, self.storage)
+        self._add(self.storage.events, factors, sums, entries, want_derivatives)
         return sums
-
-    def values(self, A: np.ndarray) -> np.ndarray:
-        return self.at(A).value
 
     def row_totals(self) -> np.ndarray:
         storage = self.storage
@@ -61,34 +71,55 @@ class SparseSlices:
 
     def _add_background(self, factors: list[np.ndarray], sums: RowSums) -> Quadratic | None:
         """The loss of a tensor of zeros; the quadratic that it is, or None if it is none."""
-        shape, loss = self.storage.shape, self.loss
+        loss = self.loss
         if loss.background is not None:
             quadratic = Quadratic(*loss.background)
             _add_quadratic(quadratic, factors, self.mode, sums)
             return quadratic
-        A = stack(factors)
-        chosen = self._sample or backgrounds.choose(loss, shape, self.n_threads, A)
+        chosen = self._chosen = self._background(factors)
         if isinstance(chosen, backgrounds.Exhaustive):
             others = (F for n, F in enumerate(factors) if n != self.mode)
-            zeros = DenseSlices(None, None, loss, tuple(others))
+            zeros = DenseSlices(None, None, loss, tuple(others), self.n_threads)
             for total, part in zip(sums, zeros.at(factors[self.mode]), strict=True):
                 total += part
-        elif isinstance(chosen, backgrounds.HotCells):
+        elif isinstance(chosen, HotCells):
             quadratic = Quadratic(0.0, *loss.taylor_at_zero(loss.params))
             _add_quadratic(quadratic, factors, self.mode, sums)
             self._add(chosen.cells, factors, sums, _Correction(loss, quadratic, None))
         else:
-            n_cells = min(MOST_SAMPLED, max(N_CELLS, SAMPLED_A_ROW * shape[self.mode]))
-            sample = self._sample or Sampled(loss, shape, self.n_threads, A, n_cells)
-            self._sample = sample
-            quadratic = fitted_quadratic(loss, A, sample.pilot)
+            assert isinstance(chosen, Sampled)
+            quadratic = fitted_quadratic(loss, stack(factors), chosen.pilot)
             _add_quadratic(quadratic, factors, self.mode, sums)
-            weights = sample.cells.values
-            self._add(sample.cells, factors, sums, _Correction(loss, quadratic, weights))
+            weights = chosen.cells.values
+            self._add(chosen.cells, factors, sums, _Correction(loss, quadratic, weights))
         return None
 
+    def _background(self, factors: list[np.ndarray]) -> Background:
+        """That of the call before, if it still holds."""
+        known = self._chosen
+        stale = isinstance(known, HotCells) and known.is_stale(stack(factors))
+        if known is not None and not stale:
+            return known
+        loss, shape = self.loss, self.storage.shape
+        if math.prod(shape) > PASSED_OVER:
+            # Cells that would be large in a larger model, so that rows may grow.
+            factors = [(HEADROOM if n == self.mode else 1.0) * F for n, F in enumerate(factors)]
+            hot = backgrounds.choose(loss, shape, self.n_threads, stack(factors), exact=False)
+            if isinstance(hot, HotCells):
+                return hot
+        found = backgrounds.choose(loss, shape, self.n_threads, stack(factors))
+        if isinstance(found, Sampled):
+            n_cells = min(MOST_SAMPLED, max(N_CELLS, SAMPLED_A_ROW * shape[self.mode]))
+            return Sampled(loss, shape, self.n_threads, stack(factors), n_cells)
+        return found
+
     def _add(
-        self, events: Events, factors: list[np.ndarray], sums: RowSums, part: _Entries | _Correction
+        self,
+        events: Events,
+        factors: list[np.ndarray],
+        sums: RowSums,
+        part: _Entries | _Correction,
+        want_derivatives: bool = True,
     ) -> None:
         """What some cells add."""
         add = compiled_add_cells()
@@ -102,7 +133,10 @@ class SparseSlices:
             rows = index[self.mode].astype(np.int64)
             m = np.einsum("cr,cr->c", H, factors[self.mode][rows])
             terms = part.terms(events, piece, m)
-            add(rows, *terms, np.ascontiguousarray(H), *sums)
+            if want_derivatives:
+                add(rows, *terms, np.ascontiguousarray(H), *sums)
+            else:
+                sums.value[:] += np.bincount(rows, terms.value, len(sums.value))
 
 
 @dataclass(frozen=True)
