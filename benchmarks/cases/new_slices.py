@@ -1,8 +1,8 @@
 """The rows that transform finds for the slices of a fit, next to those of the fit.
 
-Distances are relative to the largest entry of a column, the largest over all modes and rows. A fit
-stops where what is left is small next to its statistical uncertainty; fits that go on to a small
-KKT residual show what transform itself leaves.
+Distances are relative to the largest entry of a column, the largest over rows. A default fit ends
+with exact rows in its first mode; in the others it stops where what is left is small next to
+statistical uncertainty. Fits that go on to a small KKT residual show what transform itself leaves.
 """
 
 from __future__ import annotations
@@ -22,42 +22,46 @@ KINDS = {
     "gamma": datasets.gamma,
     "gaussian": datasets.gaussian,
     "bernoulli-odds": datasets.binary,
+    "poisson, sparse": lambda shape, rank, random_state: datasets.events(
+        shape, rank, n_events=20_000, random_state=random_state
+    ),
 }
 CLOSE = 1e-4
 CONVERGED = {"tol": 0, "kkt_tol": 1e-8, "max_epochs": 20_000, "solver": "lbfgs"}
 
 
-def distance(model: CPModel, X: np.ndarray) -> tuple[float, float]:
-    """Of the rows of all slices, and the seconds it took to find them."""
-    began = time.perf_counter()
-    found = [model.transform(X, mode) for mode in range(model.order)]
-    seconds = time.perf_counter() - began
-    pairs = zip(found, model.factors, strict=True)
-    return max(float(np.max(np.abs(A - B) / np.abs(B).max(axis=0))) for A, B in pairs), seconds
+def distances(model: CPModel, X) -> list[float]:
+    """Of the rows of all slices, mode by mode."""
+    pairs = ((model.transform(X, mode), B) for mode, B in enumerate(model.factors))
+    return [float(np.max(np.abs(A - B) / np.abs(B).max(axis=0))) for A, B in pairs]
 
 
 def run(quick: bool = False) -> Iterator[Result]:
     yield Method("smartcpd", "defaults, and fits continued to convergence", threads.resolve(None))
     worst = 0.0
-    for loss, make in KINDS.items():
-        usual, close, seconds = [], [], []
+    for kind, make in KINDS.items():
+        loss = kind.split(",")[0]
+        first, others, close, seconds = [], [], [], []
         for seed in SEEDS[:1] if quick else SEEDS:
             X, _ = make(SHAPE, RANK, random_state=seed)
             fit = SmartCPD(RANK, loss, random_state=seed).fit(X)
-            usual.append(distance(fit.model_, X)[0])
+            found = distances(fit.model_, X)
+            first.append(found[0])
+            others.append(max(found[1:]))
             further = SmartCPD(RANK, loss, init=fit.model_, random_state=seed, **CONVERGED).fit(X)
-            found, took = distance(further.model_, X)
-            close.append(found)
-            seconds.append(took)
-        worst = max(worst, *close)
+            began = time.perf_counter()
+            close.append(max(distances(further.model_, X)))
+            seconds.append(time.perf_counter() - began)
+        worst = max(worst, *first)
         yield Row(
             "Distance of rows from those of the fit",
             {
-                "loss": loss,
+                "loss": kind,
                 "shape": "x".join(map(str, SHAPE)),
-                "default fit": Spread.of(usual),
-                "converged fit": Spread.of(close),
+                "default fit, first mode": Spread.of(first),
+                "other modes": Spread.of(others),
+                "converged fit, all modes": Spread.of(close),
                 "seconds for all modes": Spread.of(seconds),
             },
         )
-    yield Verdict("largest distance, converged fits", worst, CLOSE, at_most=True)
+    yield Verdict("largest distance, first mode of default fits", worst, CLOSE, at_most=True)
