@@ -134,5 +134,5 @@ def test_rows_under_any_constraint_are_stationary(name):
     assert found.solved.all()
     # A proximal step from the solution leads nowhere.
     Gamma = np.full_like(found.A, 50.0)
-    moved = rule.constraint.apply(found.A - found.sums.slope / Gamma, Gamma / rule.scale)
+    moved = rule.constraint.apply(found.A - slices.at(found.A).slope / Gamma, Gamma / rule.scale)
     np.testing.assert_allclose(moved, found.A, atol=1e-6)
