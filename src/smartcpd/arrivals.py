@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,14 +11,17 @@ import numpy as np
 
 from smartcpd import threads
 from smartcpd.errors import IncompatibleError, InvalidDataError, InvalidParameterError
+from smartcpd.fitting import Fit
 from smartcpd.history import Record, Status
 from smartcpd.labels import Mode
 from smartcpd.model import CPModel
+from smartcpd.rows.early import EarlySlices
 from smartcpd.rows.growing import check_growth, first_past, grow
 from smartcpd.rows.past import Past
 from smartcpd.rows.transform import NewSlices, report
 from smartcpd.storage import Dense
 
+Refit = Callable[[Any, np.ndarray | None], Fit]
 REMEMBERED_CELLS = 1 << 22
 """Cells of the model that stand for the data it was fitted to, where nothing else is known."""
 MOST_CELLS = 1 << 25
@@ -58,7 +62,10 @@ def past_of(
     fitted = NewSlices.checked(model, X, mode, constraint, absent, mask, weights)
     n_threads = threads.resolve(n_threads)
     with threads.limited_to(n_threads):
-        return first_past(fitted, n_threads)
+        past = first_past(fitted, n_threads)
+    early = EarlySlices.of(fitted.storage, past.mode)
+    enough = early is None or early.are_enough(model.rank)
+    return past if enough else replace(past, early=early)
 
 
 def arrive(
@@ -73,8 +80,12 @@ def arrive(
     weights: Any,
     n_threads: int | None,
     last: Record | None = None,
+    refit: Refit | None = None,
 ) -> Arrival:
-    """Fit new slices; without a past, what the model itself expects stands for its data."""
+    """Fit new slices; without a past, what the model itself expects stands for its data.
+
+    ``refit`` is called with all slices, and weights of their cells, while they are few.
+    """
     new = NewSlices.checked(model, X, mode, constraint, absent, mask, weights)
     check_growth(new)
     if past is not None and past.mode != new.mode:
@@ -89,19 +100,44 @@ def arrive(
         known = past or first_past(_expected(model, new), n_threads)
         grown = grow(new, known, forgetting, n_threads)
     report(new, grown.rows)
-    loss = grown.past.loss / grown.past.n_observed
+    found, kept = CPModel(grown.factors, None, new.loss, modes), grown.past
     size = f"{new.n_new} new slice{'s' * (new.n_new > 1)} of mode {new.mode}"
     end = "settled" if grown.settled else "did not settle"
     status = Status(grown.settled, f"{size}: the factors {end} after {grown.sweeps} sweeps.")
+    early = None if past is None or forgetting < 1.0 else past.early
+    early = None if early is None or refit is None else early.plus(new.storage)
+    if early is not None and refit is not None and early.are_due(model.rank):
+        early = early.joined()
+        again = _fitted_anew(found, early, refit)
+        if again is not None:
+            found, status = again
+            data, w = early.data()
+            kept = past_of(found, data, new.mode, constraint, absent, None, w, n_threads)
+    if early is not None:
+        kept = replace(kept, early=None if early.are_enough(model.rank) else early)
+    loss = kept.loss / kept.n_observed
     record = Record(
         (last.time if last else 0.0) + time.perf_counter() - began,
         (last.epoch if last else 0) + grown.sweeps,
         (last.entries if last else 0) + new.storage.n_cells * grown.sweeps,
         loss,
-        sum(c.penalty(A) for c, A in zip(new.constraints, grown.factors, strict=True)),
+        sum(c.penalty(A) for c, A in zip(new.constraints, found.factors, strict=True)),
         "partial_fit",
     )
-    return Arrival(CPModel(grown.factors, None, new.loss, modes), grown.past, loss, record, status)
+    return Arrival(found, kept, loss, record, status)
+
+
+def _fitted_anew(found: CPModel, early: EarlySlices, refit: Refit) -> tuple[CPModel, Status] | None:
+    """A fit of all slices so far, if it is better than what grew out of earlier ones, with its
+    components in the order of that."""
+    X, weights = early.data()
+    again = refit(X, weights)
+    if not again.loss < found.loss(X, weights=weights):
+        return None
+    model = replace(again.model, modes=found.modes).align(found)
+    size = found.shape[early.mode]
+    remark = f"All {size} slices of mode {early.mode} were fitted anew, being few."
+    return model.absorb(early.mode), again.status._replace(reason=f"{remark} {again.status}")
 
 
 def _expected(model: CPModel, new: NewSlices) -> NewSlices:

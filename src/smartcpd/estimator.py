@@ -282,8 +282,9 @@ class SmartCPD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         """Add new slices of one mode to the fit, without the data that came before.
 
         The new slices get rows of their own, and the other factors are brought up to date. Of older
-        data a quadratic for each of their rows is remembered, in ``past_``. The first call is a
-        `fit`. After a `fit`, the expectation of the model stands for the data it was fitted to.
+        data a quadratic for each of their rows is remembered, in ``past_``; while it is little, it
+        is kept, and fitted anew whenever it has doubled. The first call is a `fit`. After a `fit`,
+        the expectation of the model stands for the data it was fitted to.
 
         Parameters
         ----------
@@ -319,10 +320,21 @@ class SmartCPD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
             self.past_ = arrivals.past_of(self.model_, X, mode, **how)
             return self
         past, last = getattr(self, "past_", None), self.history_[-1] if self.history_ else None
-        grown = arrivals.arrive(self.model_, past, X, mode, share, last=last, **how)
+        grown = arrivals.arrive(
+            self.model_, past, X, mode, share, last=last, refit=self._refit(), **how
+        )
         self._keep(grown.model, grown.loss, History([*self.history_, grown.record]), grown.status)
         self.past_ = grown.past
         return self
+
+    def _refit(self) -> Callable[..., Any] | None:
+        """How all slices so far are fitted while they are few; not where the fit is bound to one
+        tensor, by a start or by its checkpoint."""
+        fixed = not isinstance(self.init, str) or self.checkpoint is not None
+        if fixed or self.client is not None:
+            return None
+        parameters = {**self.get_params(deep=False), "progress": False}
+        return lambda X, weights: fit(X, **parameters, weights=weights)
 
     def transform(
         self, X: Any, mode: int | str = 0, *, mask: Any = None, weights: Any = None

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from smartcpd.rows.early import EarlySlices
 from smartcpd.rows.newton import Costs
 from smartcpd.rows.sums import RowSums
 
@@ -76,13 +77,18 @@ class Past:
     n_observed : float
         Cells that were observed, or their weights; those of older slices count less where they are
         forgotten. The same holds for ``loss``, the sum of their losses when they came.
+    early : EarlySlices or None
+        The slices themselves, while they are few.
     """
 
     mode: int
     memories: dict[int, Memory]
     n_observed: float
     loss: float
+    early: EarlySlices | None = None
 
     def faded(self, share: float) -> Past:
+        if share == 1.0:
+            return self
         memories = {mode: memory.faded(share) for mode, memory in self.memories.items()}
         return Past(self.mode, memories, share * self.n_observed, share * self.loss)
