@@ -24,7 +24,7 @@ def arrived(slabs, est=None, **parameters):
 
 def joined(*pieces, mode=0):
     storages = [as_storage(piece) for piece in pieces]
-    early = EarlySlices.of(storages[0], mode)
+    early = EarlySlices.of(storages[0], mode, rank=RANK)
     for storage in storages[1:]:
         early = early.plus(storage)
     return early.joined()

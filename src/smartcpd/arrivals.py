@@ -63,9 +63,7 @@ def past_of(
     n_threads = threads.resolve(n_threads)
     with threads.limited_to(n_threads):
         past = first_past(fitted, n_threads)
-    early = EarlySlices.of(fitted.storage, past.mode)
-    enough = early is None or early.are_enough(model.rank)
-    return past if enough else replace(past, early=early)
+    return replace(past, early=EarlySlices.of(fitted.storage, past.mode, model.rank))
 
 
 def arrive(

@@ -269,7 +269,14 @@ def label_ends(ax: Axes, ends: list[tuple[float, float, str, str]]) -> None:
             color=colour,
             va="center",
             annotation_clip=False,
-            arrowprops={"arrowstyle": "-", "color": colour, "lw": 0.5, "alpha": 0.6, "shrinkB": 0},
+            arrowprops={
+                "arrowstyle": "-",
+                "color": colour,
+                "lw": 0.5,
+                "alpha": 0.6,
+                "shrinkB": 0,
+                "relpos": (0, 0.5),  # from the beginning of the words, not across them
+            },
         )
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -15,6 +16,7 @@ CELLS_AT_ONCE = 1 << 18
 """Of which a copy in float64 is made, and the products of their rows."""
 
 Block = tuple[slice | int, ...]
+Piece = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,7 @@ class DenseSlices:
     others: tuple[np.ndarray, ...]
     """The other factors, in their order."""
     n_threads: int = 1
+    _kept: list[Piece] = field(default_factory=list, repr=False)
 
     def at(self, A: np.ndarray) -> RowSums:
         sums = self._summed(A, want_derivatives=True)
@@ -43,21 +46,33 @@ class DenseSlices:
         loss, sums = self.loss, RowSums.zeros(*A.shape)
         add = compiled_row_terms(self.n_threads > 1)
         A = np.require(A, np.float64, ["C", "W"])
-        for block, H in self._blocks(len(A)):
-            x, w = self._cells(block, (len(A), len(H)))
-            add(
-                np.require(x, np.float64, ["C", "W"]),
-                np.empty((0, 0)) if w is None else np.require(w, np.float64, ["C", "W"]),
-                loss.values_block("float64"),
-                loss.derivative_block("float64"),
-                loss.bend_block("float64"),
-                loss.params,
-                want_derivatives,
-                A,
-                np.ascontiguousarray(H.T),
-                *sums,
-            )
+        blocks = (
+            loss.values_block("float64"),
+            loss.derivative_block("float64"),
+            loss.bend_block("float64"),
+        )
+        for x, w, Ht in self._pieces(len(A)):
+            add(x, w, *blocks, loss.params, want_derivatives, A, Ht, *sums)
         return sums
+
+    def _pieces(self, n_rows: int) -> Iterable[Piece]:
+        """Cells, their weights and the products H', block by block; a single block is kept, since
+        steps ask for its sums again and again."""
+        if self._kept:
+            return self._kept
+        pieces = (self._piece(block, H, n_rows) for block, H in self._blocks(n_rows))
+        if n_rows * math.prod(len(A) for A in self.others) > CELLS_AT_ONCE:
+            return pieces
+        self._kept.extend(pieces)
+        return self._kept
+
+    def _piece(self, block: Block, H: np.ndarray, n_rows: int) -> Piece:
+        x, w = self._cells(block, (n_rows, len(H)))
+        return (
+            np.require(x, np.float64, ["C", "W"]),
+            np.empty((0, 0)) if w is None else np.require(w, np.float64, ["C", "W"]),
+            np.ascontiguousarray(H.T),
+        )
 
     def row_totals(self) -> np.ndarray:
         assert self.array is not None

@@ -27,15 +27,18 @@ class EarlySlices:
     n_fitted: int
 
     @classmethod
-    def of(cls, storage: Storage, mode: int) -> EarlySlices | None:
-        """Slices that were fitted together; None where they are of a kind that is not kept."""
-        piece = _copied(storage)
-        return None if piece is None else cls(mode, (piece,), _entries(piece))
+    def of(cls, storage: Storage, mode: int, rank: int) -> EarlySlices | None:
+        """Slices that were fitted together; None where there is no need to keep them."""
+        if not isinstance(storage, Dense | SparseTensor):
+            return None
+        early = cls(mode, (storage,), _entries(storage))
+        return None if early.are_enough(rank) else replace(early, pieces=(_copied(storage),))
 
     def plus(self, storage: Storage) -> EarlySlices | None:
         """These slices and new ones."""
-        piece = _copied(storage)
-        return None if piece is None else replace(self, pieces=(*self.pieces, piece))
+        if not isinstance(storage, Dense | SparseTensor):
+            return None
+        return replace(self, pieces=(*self.pieces, _copied(storage)))
 
     @property
     def n_entries(self) -> int:
@@ -66,14 +69,12 @@ class EarlySlices:
         return piece.array, None if weights is None else weights.astype(np.float64)
 
 
-def _copied(storage: Storage) -> Dense | SparseTensor | None:
-    """The user may write into an array again."""
-    if isinstance(storage, SparseTensor):
-        return storage  # made of copies
-    if isinstance(storage, Dense):
-        weights = None if storage.weights is None else storage.weights.copy()
-        return Dense(np.array(storage.array), weights)
-    return None
+def _copied(piece: Dense | SparseTensor) -> Dense | SparseTensor:
+    """The user may write into an array again; a sparse tensor is made of copies."""
+    if isinstance(piece, SparseTensor):
+        return piece
+    weights = None if piece.weights is None else piece.weights.copy()
+    return Dense(np.array(piece.array), weights)
 
 
 def _entries(piece: Dense | SparseTensor) -> int:

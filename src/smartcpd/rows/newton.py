@@ -149,7 +149,7 @@ def _step(
         B = _positive(sums.bend, damping)
         if rule.bounds is None:
             promised[:] = np.nan
-            if _all_positive(B):
+            if all_positive(B):
                 promised[:] = proximal_step(sums.slope, B, A, rule.constraint, rule.scale, D)
         else:
             low, high = (np.ascontiguousarray(end - A) for end in rule.bounds)
@@ -175,7 +175,8 @@ def _positive(B: np.ndarray, damping: np.ndarray) -> np.ndarray:
     return out
 
 
-def _all_positive(B: np.ndarray) -> bool:
+def all_positive(B: np.ndarray) -> bool:
+    """Whether all of the matrices are positive definite."""
     try:
         np.linalg.cholesky(B)
     except np.linalg.LinAlgError:

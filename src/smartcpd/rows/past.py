@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from smartcpd.rows.early import EarlySlices
-from smartcpd.rows.newton import Costs
+from smartcpd.rows.newton import Costs, all_positive
 from smartcpd.rows.sums import RowSums
 
 
@@ -27,8 +27,10 @@ class Memory:
     def of(cls, A: np.ndarray, sums: RowSums) -> Memory:
         """What sums at A say; where the loss curves downwards they say nothing about other
         places."""
-        values, vectors = np.linalg.eigh(sums.bend)
-        bend = (vectors * np.maximum(values, 0.0)[:, None, :]) @ vectors.transpose(0, 2, 1)
+        bend = sums.bend
+        if not all_positive(bend):
+            values, vectors = np.linalg.eigh(bend)
+            bend = (vectors * np.maximum(values, 0.0)[:, None, :]) @ vectors.transpose(0, 2, 1)
         return cls(A.copy(), sums.slope.copy(), bend)
 
     def at(self, A: np.ndarray) -> RowSums:
