@@ -93,8 +93,8 @@ class Contender:
 
 @dataclass
 class Watch:
-    """A callback that keeps what the fit would return if it were stopped: the model of the wanted
-    rank with the lowest loss so far. Snapshots are evenly spaced in the logarithm of time."""
+    """A callback that keeps what the fit would return if it were stopped. Snapshots are evenly
+    spaced in the logarithm of time."""
 
     rank: int
     snapshots: list[Snapshot] = field(default_factory=list)
@@ -104,7 +104,7 @@ class Watch:
 
     def __call__(self, report: Report) -> None:
         record = report.record
-        if record.loss <= self.loss:
+        if report.is_best:
             model = report.model()
             if model.rank == self.rank:
                 self.loss, self.factors = record.loss, model.factors

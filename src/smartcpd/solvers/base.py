@@ -46,6 +46,8 @@ class Report:
     record: Record
     model: Callable[[], CPModel]
     """Builds the model of this row; while several runs compete, not always the best so far."""
+    is_best: bool = True
+    """Whether it is what the fit would return if it ended here."""
 
 
 @kept_value

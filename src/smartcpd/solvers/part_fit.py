@@ -104,7 +104,8 @@ class PartFit:
         def observe(report: Report) -> object:
             """The user sees the rows; a model of the part would have another shape."""
             record = named(report.record)
-            return self.tracker.observe(Report(record, lambda: self._filled(part, report.model())))
+            whole = Report(record, lambda: self._filled(part, report.model()), report.is_best)
+            return self.tracker.observe(whole)
 
         def named(record: Record) -> Record:
             return record._replace(phase=f"{part.name}: {record.phase}")

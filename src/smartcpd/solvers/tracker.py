@@ -180,7 +180,8 @@ class Tracker:
         )
         self.history.append(record)
         # A model with other than the wanted number of components is seen but not kept.
-        if loss + penalty < self.best_objective and A.shape == self.best.shape:
+        is_best = loss + penalty < self.best_objective and A.shape == self.best.shape
+        if is_best:
             self.best_objective = loss + penalty
             self.best[:] = A
             self.best_epoch = self.epoch
@@ -188,7 +189,7 @@ class Tracker:
         def now() -> CPModel:
             return CPModel(unstack(A, self.problem.shape), loss_function=self.problem.loss)
 
-        if self.observe(Report(record, now)):
+        if self.observe(Report(record, now, is_best)):
             self.ended = self.stopped = True
             return Status(False, f"Stopped by the callback at epoch {self.epoch}.")
         return None
