@@ -45,7 +45,7 @@ def rivals_at_high_rank(runs: Runs) -> Finding | None:
 
 def ratio_to_error(panel: str, fast: str, slow: str, aim: float, least: float) -> Judge:
     """Whether ``slow`` takes ``least`` times as long to an error as ``fast``, by medians; where
-    neither gets there, who ends lower."""
+    neither gets there, whether it ends with so many times the error."""
 
     def judge(runs: Runs) -> Finding | None:
         where = panel if panel in runs.panels else next(iter(runs.panels), "")
@@ -53,7 +53,7 @@ def ratio_to_error(panel: str, fast: str, slow: str, aim: float, least: float) -
         what = f"to an MSE of {aim:g}, {where}"
         if not all(t.size for t in times) or any(np.isfinite(np.median(t)) for t in times):
             return _ratio(times[0], times[1], least, what)
-        ends = better_steps(where, fast, slow)(runs)
+        ends = better_steps(where, fast, slow, least)(runs)
         return ends and ends._replace(ours=f"neither gets {what}: {ends.ours}")
 
     return judge
@@ -105,8 +105,8 @@ def lower_cost(runs: Runs) -> Finding | None:
     return None
 
 
-def better_steps(panel: str, better: str, worse: str) -> Judge:
-    """Whether a step rule ends with the lower error, or is there in less time."""
+def better_steps(panel: str, better: str, worse: str, least: float = 1.0) -> Judge:
+    """Whether a step rule ends with an error that is ``least`` times as low as another's."""
 
     def judge(runs: Runs) -> Finding | None:
         ends = [runs.finals(panel, s, "mse") for s in (better, worse)]
@@ -114,7 +114,7 @@ def better_steps(panel: str, better: str, worse: str) -> Judge:
             return None
         good, bad = (float(np.median(e)) for e in ends)
         ours = f"{better} {number(good)}, {worse} {number(bad)} (median MSE in the end, {panel})"
-        return Finding(ours, good < bad)
+        return Finding(ours, least * good < bad)
 
     return judge
 
