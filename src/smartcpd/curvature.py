@@ -10,7 +10,7 @@ from smartcpd.cells import values_at
 from smartcpd.losses import Domain, Loss
 from smartcpd.stack import unstack
 
-MIN_CELLS = 1 << 14
+MIN_CELLS = 1 << 13
 CELLS_A_ROW = 64
 LOWEST = 1e-2
 """Smaller models, relative to the mean, are taken as this large: what they say about curvature is

@@ -8,10 +8,9 @@ lowest loss has been found twice.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
+from smartcpd.core.agreement import same_components
 from smartcpd.errors import IncompatibleError
 from smartcpd.history import Status
 from smartcpd.problem import Problem
@@ -32,8 +31,9 @@ from smartcpd.stack import stack, unstack
 from smartcpd.start import random_factors
 from smartcpd.storage import Dense
 
-AGREED_STEPS = 60
-"""A start that was found twice is trusted if its finish takes no more than this."""
+AGREED_STEPS, KEPT = 60, 0.8
+"""A start that was found twice is trusted if its finish takes no more steps than this, and leaves
+its components as they were, by the product of their cosines."""
 WIDE_STEPS, CROWDED_WIDE_STEPS = 20, 60
 RUNS, CROWDED_RUNS = (2, 5), (6, 14)
 """At least and at most; the second where there are more components than a mode has rows."""
@@ -57,6 +57,8 @@ class CoreFit:
         self.descents = Descents(problem, settings, self.tracker, rng)
         self.starts = DenseStarts(problem, self.descents, rng)
         self.crowded = problem.rank > min((n for n in problem.shape if n > 1), default=1)
+        # Runs that go straight down to the nearest of many solutions find the best one less often.
+        self.descents.couples = not self.crowded
         self.n_init = settings.n_init
         self.runs: list[Candidate] = []
         self.bred: list[Candidate] = []
@@ -76,6 +78,7 @@ class CoreFit:
     def from_scratch(self) -> Result:
         A = stack(random_factors(self.problem, self.problem.rank, self.rng))
         self.descents.compile(A)
+        self.starts.compile()
         self.tracker.begin_with(self.descents.inside(A))
         return self.tracker.follow(self._search)
 
@@ -83,7 +86,9 @@ class CoreFit:
         A = self.tracker.stage(self.starts.agreed)
         if A is not None:
             found = self.descents.run(A, "finish", self._finished, AGREED_STEPS)
-            if found.settled and not self.crowded and self.n_init == 1:
+            before, after = (unstack(B, self.problem.shape) for B in (A, found.A))
+            kept = same_components(before, after, KEPT)
+            if found.settled and kept and not self.crowded and self.n_init == 1:
                 return found.status("Two independent starts agreed on it.")
             self.runs.append(self.descents.run(found.A, "run 1", COMPARED * self._care))
         fewest, most = (max(n, self.n_init) for n in (CROWDED_RUNS if self.crowded else RUNS))
@@ -111,9 +116,13 @@ class CoreFit:
         """From a wide start to a candidate of the right rank."""
         steps = CROWDED_WIDE_STEPS if self.crowded else WIDE_STEPS
         wide = self.descents.run(A, f"{phase}, {A.shape[1]} components", most=steps, rough=True)
-        best = min((c.loss for c in self.runs + self.bred), default=math.inf)
         return self.descents.run(
-            self.descents.reduced(wide.A), phase, COMPARED * self._care, rival=best
+            self.descents.reduced(wide.A),
+            phase,
+            COMPARED * self._care,
+            rival=next(iter(self._ranked()), None),
+            # Who asks for several runs wants to see where each of them ends.
+            joins=not self.crowded and self.n_init == 1,
         )
 
     def _finish(self, A: np.ndarray) -> Status:

@@ -49,6 +49,13 @@ class DenseStarts:
         lows = parts(descents.region.low, problem.shape)
         self.nonnegative = [bool(low[0, 0] >= 0) for low in lows]
 
+    def compile(self) -> None:
+        """Have everything compiled before a clock starts."""
+        if self._core_tells:
+            for rank in (self.problem.rank, math.ceil(WIDTH * self.problem.rank)):
+                some = np.zeros([min(rank, size) for size in self.problem.shape])
+                Starts.random(some, 1, 1, np.random.default_rng(0)).sweep(0)
+
     def agreed(self) -> np.ndarray | None:
         """A start of the right rank that was found twice, if there is one."""
         if not self._core_tells or self._events_a_parameter < MANY_EVENTS:

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from smartcpd.checkpoints.values import kept_value
+from smartcpd.core.agreement import same_components
 from smartcpd.history import Status
+from smartcpd.kernels.coupled_solve import compiled_coupled_solve
 from smartcpd.objectives import Estimate, objective_of
 from smartcpd.objectives.dense import DenseObjective
 from smartcpd.objectives.fibers import CELLS_WORTH_THREADS
@@ -29,6 +31,9 @@ SWITCH = 1e-3
 NARROW = 1e-4
 """The same as `FINISHED`, for a finish that may be in float32, too: if values in it tell such a
 gain."""
+NEAR = 0.01
+"""The same for a single step from which on guesses of the whole Hessian are better than those of
+its blocks."""
 SETTLED_STEPS = 5
 MOST_STEPS = 500
 MILESTONE = 20
@@ -78,6 +83,8 @@ class Descents:
         row_weights = storage.row_weights if storage.weighted else None
         self.region = Region(problem.shape, problem.loss, *bounds(problem), row_weights)
         self.sample = CellSample(problem)
+        self.couples = True
+        """Whether steps near a solution are made for all factors together."""
         # Users ask for more or less care by tol.
         self._care = settings.stopping.tol / DEFAULT_TOL
 
@@ -87,6 +94,7 @@ class Descents:
         some = self.objective.sampled(n_cells, np.random.default_rng(0))
         for dtype in PRECISIONS:
             some.gradient(A.astype(dtype))
+        compiled_coupled_solve()
         self.sample.resolution(A)
 
     def inside(self, A: np.ndarray) -> np.ndarray:
@@ -117,14 +125,16 @@ class Descents:
         phase: str,
         tau: float = FINISHED,
         most: int = MOST_STEPS,
-        rival: float = math.inf,
+        rival: Candidate | None = None,
+        joins: bool = False,
         rough: bool = False,
     ) -> Candidate:
         """Steps until a few in a row gain less than ``tau`` of the resolution, or ``most``; or
-        until it seems that a loss as low as the ``rival``'s is out of reach. A ``rough`` run makes
-        all its steps, in float32.
+        until it seems that a loss as low as the ``rival``'s is out of reach. One that ``joins``
+        ends when it has the rival's components, and is given the loss of those. A ``rough`` run
+        makes all its steps, in float32.
         """
-        descent = _Descent(self, A, phase, tau * self._care, rival, rough)
+        descent = _Descent(self, A, phase, tau * self._care, rival, joins, rough)
         return self.tracker.stage(lambda: descent.run(most))
 
     def count_pass(self) -> None:
@@ -156,7 +166,8 @@ class _Descent:
         A: np.ndarray,
         phase: str,
         tau: float,
-        rival: float,
+        rival: Candidate | None,
+        joins: bool,
         rough: bool,
     ) -> None:
         self.descents = descents
@@ -165,6 +176,7 @@ class _Descent:
         self.phase = phase
         self.tau = tau
         self.rival = rival
+        self.joins = joins
         self.rough = rough
         self.first_epoch = self.tracker.epoch
         self.precision = "float32"
@@ -186,6 +198,9 @@ class _Descent:
             settled = self._step()
             if settled is not None:
                 return Candidate(self.newton.point.A, self.newton.point.value, settled)
+            if self.rival is not None and self._has_joined(self.rival):
+                loss = min(self.rival.loss, self.newton.point.value)
+                return Candidate(self.newton.point.A, loss, self.rival.settled)
             self.iteration += 1
             seen()
         return Candidate(self.newton.point.A, self.newton.point.value, False)
@@ -211,6 +226,9 @@ class _Descent:
             return None
         if self.iteration % SETTLED_STEPS == 0:
             resolution = self.resolution = self.descents.resolution(newton.point.A)
+        near = self.gains[-1] <= NEAR * resolution
+        if near and self.descents.couples and not newton.is_near:
+            newton.come_near()
         suffices = self.tau >= NARROW and self.tau * resolution >= noise and not stuck
         if self.precision == "float32" and self.tau < SWITCH and not (self.rough or suffices):
             if stuck or max(promised, gained) <= max(SWITCH * resolution, noise):
@@ -219,10 +237,19 @@ class _Descent:
             return True
         if self.iteration % MILESTONE == 0:
             value = newton.point.value
-            if value - self.rival > PATIENCE * (self.milestone - value):
+            rival = math.inf if self.rival is None else self.rival.loss
+            if value - rival > PATIENCE * (self.milestone - value):
                 return False
             self.milestone = value
         return None
+
+    def _has_joined(self, rival: Candidate) -> bool:
+        """Whether all components are the rival's: in any other valley one of them is altogether
+        different."""
+        if not self.joins or self.iteration % SETTLED_STEPS:
+            return False
+        A, shape = self.newton.point.A, self.descents.region.shape
+        return same_components(parts(A, shape), parts(rival.A, shape))
 
     def _switch(self) -> None:
         """Go on in float64."""

@@ -52,9 +52,17 @@ class Preconditioner:
         """How strongly single entries curve the objective, stacked like the factors."""
         return np.repeat([_entries(H) for H in self.blocks], self.shape, axis=0) * self.rows
 
+    def solve(self, G: np.ndarray, free: np.ndarray) -> np.ndarray:
+        """The change that the gradient G calls for, of the entries that are ``free``."""
+        return np.where(free, self.apply(G), 0.0)
+
     def apply(self, G: np.ndarray) -> np.ndarray:
         blocks = parts(G / self.rows, self.shape)
         return np.concatenate([B @ V for B, V in zip(blocks, self.inverses, strict=True)])
+
+    def damping(self, mode: int) -> np.ndarray:
+        """What the diagonal of a mode's block is raised by before it is inverted."""
+        return _damping(self.blocks[mode])
 
     def diagonal(self) -> np.ndarray:
         """Of the whole matrix, stacked like the factors."""
@@ -67,8 +75,11 @@ def _entries(H: np.ndarray) -> np.ndarray:
     return diagonal + TRACE_DAMPING * diagonal.mean() + 1e-300
 
 
-def _inverse(H: np.ndarray, mu: float) -> np.ndarray:
+def _damping(H: np.ndarray) -> np.ndarray:
     diagonal = np.diag(H)
-    damping = DAMPING * diagonal + TRACE_DAMPING * diagonal.mean() + 1e-300
-    inverse = np.linalg.inv(H + np.diag(damping + mu * _entries(H)))
+    return DAMPING * diagonal + TRACE_DAMPING * diagonal.mean() + 1e-300
+
+
+def _inverse(H: np.ndarray, mu: float) -> np.ndarray:
+    inverse = np.linalg.inv(H + np.diag(_damping(H) + mu * _entries(H)))
     return 0.5 * (inverse + inverse.T)

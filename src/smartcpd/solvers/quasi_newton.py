@@ -1,8 +1,8 @@
 """A projected quasi-Newton method that starts from a good guess of the Hessian.
 
-Limited-memory BFGS with bounds. What sets it apart is its first guess of the inverse Hessian, a
-`Preconditioner` made from the factors and the loss, in place of a multiple of the identity: near a
-solution it needs several times fewer passes over the data.
+Limited-memory BFGS with bounds. What sets it apart is its first guess of the Hessian, made from
+the factors and the loss, in place of a multiple of the identity: the blocks of a `Preconditioner`
+far from a solution, a `CoupledHessian` near one. It needs several times fewer passes over the data.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 from smartcpd.checkpoints.values import kept_value
 from smartcpd.curvature import Marginals
 from smartcpd.losses import Loss
+from smartcpd.solvers.coupled_hessian import CoupledHessian
 from smartcpd.solvers.preconditioner import Preconditioner
 
 MEMORY = 20
@@ -54,7 +55,7 @@ class Point:
 class QuasiNewton:
     """Goes downhill, a step a call."""
 
-    kept = ("iteration", "pairs", "point", "preconditioner")
+    kept = ("iteration", "pairs", "point", "hessian", "is_near")
 
     def __init__(
         self,
@@ -68,6 +69,7 @@ class QuasiNewton:
         self.region = region
         self.rng = rng
         self.iteration = 0
+        self.is_near = False
         self.pairs: list[tuple[np.ndarray, np.ndarray, float]] = []
         self.switch(function, A, noise)
 
@@ -76,6 +78,11 @@ class QuasiNewton:
         self.function = function
         self.noise = noise
         self.point = self._evaluate(self._clip(A))
+
+    def come_near(self) -> None:
+        """From here on the guess of the Hessian holds for all factors together."""
+        self.is_near = True
+        self._refresh()
 
     def step(self) -> tuple[float, float]:
         """Move; returns what the quadratic model promised and what was gained.
@@ -103,14 +110,17 @@ class QuasiNewton:
         weights = Marginals.at(
             self.point.A, region.shape, region.loss, self.rng, region.row_weights
         )
-        self.preconditioner = Preconditioner.at(self.point.A, region.shape, weights)
+        guess = CoupledHessian if self.is_near else Preconditioner
+        self.hessian: CoupledHessian | Preconditioner = guess.at(
+            self.point.A, region.shape, weights
+        )
 
     def _quasi_newton(self) -> np.ndarray:
         """The quasi-Newton direction among the entries that bounds leave free."""
         A, G = self.point.A, self.point.gradient
         free = ~(((self.region.low >= A) & (G > 0)) | ((self.region.high <= A) & (G < 0)))
         for _ in range(FREEZES):
-            D = self._two_loops(np.where(free, G, 0.0))
+            D = self._two_loops(np.where(free, G, 0.0), free)
             D[~free] = 0.0
             slope = float(np.vdot(G, D))
             T = A + D
@@ -130,21 +140,21 @@ class QuasiNewton:
         """A gradient step in which no nonnegative entry can lose more than itself."""
         A, G = self.point.A, self.point.gradient
         size = np.abs(A) + 1e-3 * np.abs(A).mean(axis=0)
-        D = -size * G / (np.abs(G) + size / (0.3 * self.preconditioner.diagonal()) + TINY)
+        D = -size * G / (np.abs(G) + size / (0.3 * self.hessian.diagonal()) + TINY)
         return self._clip(A + D) - A
 
-    def _two_loops(self, G: np.ndarray) -> np.ndarray:
-        """Minus the approximate inverse Hessian times G."""
+    def _two_loops(self, G: np.ndarray, free: np.ndarray) -> np.ndarray:
+        """Minus the approximate inverse Hessian of the free entries times G."""
         Q = G.copy()
         shares = []
         for S, Y, curvature in reversed(self.pairs):
             share = float(np.vdot(S, Q)) / curvature
             Q -= share * Y
             shares.append(share)
-        D = self.preconditioner.apply(Q)
+        D = self.hessian.solve(Q, free)
         if self.pairs:
             _, Y, curvature = self.pairs[-1]
-            D *= curvature / max(float(np.vdot(Y, self.preconditioner.apply(Y))), TINY)
+            D *= curvature / max(float(np.vdot(Y, self.hessian.solve(Y, free))), TINY)
         for (S, Y, curvature), share in zip(self.pairs, reversed(shares), strict=True):
             D += (share - float(np.vdot(Y, D)) / curvature) * S
         return -D
