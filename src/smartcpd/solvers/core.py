@@ -35,7 +35,7 @@ AGREED_STEPS, KEPT = 60, 0.8
 """A start that was found twice is trusted if its finish takes no more steps than this, and leaves
 its components as they were, by the product of their cosines."""
 WIDE_STEPS, CROWDED_WIDE_STEPS = 20, 60
-RUNS, CROWDED_RUNS = (2, 5), (6, 14)
+RUNS, CROWDED_RUNS = (2, 5), (20, 24)
 """At least and at most; the second where there are more components than a mode has rows."""
 COMPARED, SAME_LOSS = 5e-4, 2e-3
 """Changes of the loss, relative to its resolution: of a run that is to be compared with others, and
@@ -57,8 +57,6 @@ class CoreFit:
         self.descents = Descents(problem, settings, self.tracker, rng)
         self.starts = DenseStarts(problem, self.descents, rng)
         self.crowded = problem.rank > min((n for n in problem.shape if n > 1), default=1)
-        # Runs that go straight down to the nearest of many solutions find the best one less often.
-        self.descents.couples = not self.crowded
         self.n_init = settings.n_init
         self.runs: list[Candidate] = []
         self.bred: list[Candidate] = []

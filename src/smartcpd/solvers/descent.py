@@ -83,8 +83,6 @@ class Descents:
         row_weights = storage.row_weights if storage.weighted else None
         self.region = Region(problem.shape, problem.loss, *bounds(problem), row_weights)
         self.sample = CellSample(problem)
-        self.couples = True
-        """Whether steps near a solution are made for all factors together."""
         # Users ask for more or less care by tol.
         self._care = settings.stopping.tol / DEFAULT_TOL
 
@@ -226,8 +224,7 @@ class _Descent:
             return None
         if self.iteration % SETTLED_STEPS == 0:
             resolution = self.resolution = self.descents.resolution(newton.point.A)
-        near = self.gains[-1] <= NEAR * resolution
-        if near and self.descents.couples and not newton.is_near:
+        if not newton.is_near and self.gains[-1] <= NEAR * resolution:
             newton.come_near()
         suffices = self.tau >= NARROW and self.tau * resolution >= noise and not stuck
         if self.precision == "float32" and self.tau < SWITCH and not (self.rough or suffices):
