@@ -24,7 +24,7 @@ from smartcpd.paper import peers as paper_peers
 from smartcpd.paper.peers import sparse_data
 from smartcpd.solvers import Report
 
-SEEDS = range(920_000, 920_004)
+SEEDS = range(920_000, 920_020)
 ITERATIONS = 100
 CASES: tuple[tuple[Kind, float | None, float], ...] = (
     (count(10), 20, 10),

@@ -66,6 +66,13 @@ class Starts:
         few.before = self.before[chosen]
         return few
 
+    def joined(self, others: Starts) -> Starts:
+        """These starts and others, to go on with side by side."""
+        both = Starts(self.core, np.concatenate([self.factors, others.factors]))
+        for name in ("residuals", "momentum", "plain", "before"):
+            setattr(both, name, np.concatenate([getattr(self, name), getattr(others, name)]))
+        return both
+
     def factors_of(self, start: int) -> list[np.ndarray]:
         return unstack(self.factors[start].astype(np.float64), self.core.shape)
 

@@ -31,7 +31,7 @@ from smartcpd.stack import stack, unstack
 from smartcpd.start import random_factors
 from smartcpd.storage import Dense
 
-AGREED_STEPS, KEPT = 60, 0.8
+AGREED_STEPS, KEPT = 60, 0.7
 """A start that was found twice is trusted if its finish takes no more steps than this, and leaves
 its components as they were, by the product of their cosines."""
 WIDE_STEPS, CROWDED_WIDE_STEPS = 20, 60

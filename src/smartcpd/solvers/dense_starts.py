@@ -18,7 +18,9 @@ from smartcpd.stack import parts, stack
 from smartcpd.start import random_factors
 from smartcpd.storage import Dense
 
-FIRST_STARTS, FIRST_SWEEPS, MORE_SWEEPS = 4, 20, 120
+FIRST_STARTS, FIRST_SWEEPS, MORE_SWEEPS, SWEEPS_A_CHECK = 4, 20, 120, 10
+PATIENCE = 4
+"""A start that would take more than so many checks to come as low as another is replaced."""
 WIDTH = 1.5
 """Components of a wide start, relative to the rank."""
 WIDE_STARTS, WIDE_SWEEPS = 2, 40
@@ -61,15 +63,23 @@ class DenseStarts:
         if not self._core_tells or self._events_a_parameter < MANY_EVENTS:
             return None
         core = Core.of(self.storage, self._scales, self.problem.rank, self._filling)
-        starts = Starts.random(core.core, self.problem.rank, FIRST_STARTS, self.rng)
-        starts.sweep(FIRST_SWEEPS)
-        best = starts.best(2)
-        for _ in range(MORE_SWEEPS // 10):
+        best = self._first(core).best(2)
+        for _ in range(MORE_SWEEPS // SWEEPS_A_CHECK):
             if best.agree():
                 return self._expanded(core, best.best(1).factors_of(0))
-            best.sweep(10)
+            before = best.residuals.max()
+            best.sweep(SWEEPS_A_CHECK)
             self.descents.tracker.check_time()
+            behind = np.ptp(best.residuals)
+            if behind > PATIENCE * (before - best.residuals.max()):
+                best = best.best(1).joined(self._first(core).best(1))
         return None
+
+    def _first(self, core: Core) -> Starts:
+        """A few random starts after as many sweeps as tell which are worth going on with."""
+        starts = Starts.random(core.core, self.problem.rank, FIRST_STARTS, self.rng)
+        starts.sweep(FIRST_SWEEPS)
+        return starts
 
     def wide(self) -> np.ndarray:
         """A start with more components than the rank."""

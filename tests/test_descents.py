@@ -1,0 +1,80 @@
+"""When a quasi-Newton descent ends, and what it says of where it ended."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from smartcpd import datasets, metrics
+from smartcpd.fitting import make_settings
+from smartcpd.problem import Problem
+from smartcpd.solvers.descent import Descents
+from smartcpd.solvers.tracker import Tracker
+from smartcpd.stack import stack, unstack
+
+SHAPE, RANK = (30, 25, 20), 3
+
+
+@pytest.fixture(scope="module")
+def truth():
+    return datasets.count(SHAPE, RANK, a_max=2.0, random_state=0)
+
+
+@pytest.fixture
+def descents(truth):
+    problem = Problem.build(truth[0], RANK, "poisson")
+    settings = make_settings(problem, n_threads=1)
+    tracker = Tracker(problem, settings, lambda report: False, np.random.default_rng(0))
+    made = Descents(problem, settings, tracker, np.random.default_rng(0))
+    tracker.begin_with(stack(truth[1]))
+    return made
+
+
+def disturbed(truth, size):
+    rng = np.random.default_rng(1)
+    return stack([A * np.exp(size * rng.standard_normal(A.shape)) for A in truth[1]])
+
+
+def test_a_run_that_joins_ends_at_once_with_the_loss_of_its_rival(descents, truth):
+    rival = descents.run(disturbed(truth, 0.1), "run 1")
+    assert rival.settled
+    before = descents.tracker.epoch
+    joined = descents.run(disturbed(truth, 0.2), "run 2", rival=rival, joins=True)
+    steps = descents.tracker.epoch - before
+    alone = descents.run(disturbed(truth, 0.2), "run 3", rival=rival)
+    assert joined.settled
+    assert joined.loss == rival.loss
+    assert steps < descents.tracker.epoch - before - steps
+    # It was right: left alone, it ends there.
+    assert alone.loss == pytest.approx(rival.loss, abs=1e-5)
+
+
+def test_a_run_with_other_components_does_not_join(descents, truth):
+    rival = descents.run(disturbed(truth, 0.1), "run 1")
+    # Two components in one, and one in two.
+    A = disturbed(truth, 0.1)
+    A[:, 0] = 0.5 * (A[:, 0] + A[:, 1])
+    A[:, 1] = A[:, 2] * 1.01
+    other = descents.run(A, "run 2", most=1, rival=rival, joins=True)
+    assert not other.settled
+    assert other.loss > rival.loss
+
+
+def test_components_that_are_alike_are_followed_to_the_optimum():
+    """The loss hardly tells where between collinear components the optimum is."""
+    rng = np.random.default_rng(3)
+    factors = [rng.random((n, 1)) + 0.7 * rng.random((n, RANK)) for n in (40, 40, 40)]
+    factors = [2.0 * A for A in factors]
+    X = rng.poisson(np.einsum("ir,jr,kr->ijk", *factors))
+    problem = Problem.build(X, RANK, "poisson")
+    settings = make_settings(problem, n_threads=1)
+    found = []
+    for tau in (2e-4, 1e-9):
+        tracker = Tracker(problem, settings, lambda report: False, np.random.default_rng(0))
+        descents = Descents(problem, settings, tracker, np.random.default_rng(0))
+        tracker.begin_with(stack(factors))
+        found.append(descents.run(stack(factors), "finish", tau))
+    quick, exact = (unstack(c.A, X.shape) for c in found)
+    assert found[0].loss - found[1].loss <= 1e-5
+    # The way that is left is short next to the error that noise makes.
+    assert metrics.factor_mse(quick, exact) <= 0.05 * metrics.factor_mse(exact, factors)
