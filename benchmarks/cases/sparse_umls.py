@@ -1,7 +1,7 @@
 """UMLS knowledge graph, yes/no, rank 10: seconds to the loss that each peer ends at.
 
-pyttb's and GenTen's Adam run from the same random start with stratified samples, each with the
-better of two rates. Losses are exact, over all 838 thousand cells.
+pyttb's and GenTen's Adam run from the same random start with stratified samples, each with the rate
+of two that ends lower on the first seed. Losses are exact, over all 838 thousand cells.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from benchmarks.real_data import umls
 from benchmarks.results import Lines, Method, Result, Row, Spread, Verdict, blas_threads
 from smartcpd import SmartCPD, threads
 
-RANK, LOSS, RATES, LIMIT = 10, "bernoulli-odds", (1e-2, 1e-3), 30.0
+RANK, LOSS, LIMIT = 10, "bernoulli-odds", 30.0
+RATES: tuple[float, ...] = (1e-2, 1e-3)
 SEEDS = range(3)
 
 
@@ -22,7 +23,8 @@ def run(quick: bool = False) -> Iterator[Result]:
     yield Method("smartcpd", "defaults", threads.resolve(None))
     yield Method("pyttb", "gcp_opt, Adam, stratified, the better rate", blas_threads())
     yield peers.genten_method("gcp_sgd, Adam, semi-stratified, fused, the better rate")
-    limit, rates = (3.0, RATES[1:]) if quick else (LIMIT, RATES)
+    limit = 3.0 if quick else LIMIT
+    rates = dict.fromkeys(("pyttb", "GenTen"), RATES[1:] if quick else RATES)
     epochs = (5,) if quick else peers.EPOCHS
     data = umls()
     X = tensor_of(data)
@@ -33,11 +35,14 @@ def run(quick: bool = False) -> Iterator[Result]:
         history = SmartCPD(RANK, LOSS, random_state=seed).fit(X).history_
         traces = {"smartcpd": trace_of(history)}
         tried = {
-            "pyttb": [peers.pyttb_adam(data, start, LOSS, r, limit, seed) for r in rates],
-            "GenTen": [peers.genten_sgd(data, start, LOSS, limit, epochs, rate=r) for r in rates],
+            "pyttb": [peers.pyttb_adam(data, start, LOSS, r, limit, seed) for r in rates["pyttb"]],
+            "GenTen": [
+                peers.genten_sgd(data, start, LOSS, limit, epochs, rate=r) for r in rates["GenTen"]
+            ],
         }
         for name, runs in tried.items():
-            best = min(runs, key=lambda peer: peer.loss)
+            lowest = min(range(len(runs)), key=lambda k: runs[k].loss)
+            best, rates[name] = runs[lowest], (rates[name][lowest],)
             mine = seconds_to(history, best.loss)
             ratios[name].append(best.seconds / mine)
             traces[name] = best.trace
