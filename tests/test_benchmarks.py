@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from benchmarks.harness import Timing
@@ -9,6 +10,8 @@ from benchmarks.real_data import NoDataError
 from benchmarks.report import write_report
 from benchmarks.results import Bars, Lines, Method, Row, Spread, Verdict, shown
 from benchmarks.runner import available, run_case, stored
+from smartcpd import datasets
+from smartcpd.paper.peers import sparse_data, start_for
 
 
 def case():
@@ -83,3 +86,11 @@ def test_ratios_are_those_of_pairs():
 
 def test_cases_are_found():
     assert {"iteration", "growth", "dense_gaussian", "nyc_taxi"} <= set(available())
+
+
+@pytest.mark.parametrize("make", [datasets.count, datasets.gamma, datasets.simplex])
+def test_starts_of_peers_have_nothing_of_the_truth(make):
+    X, truth = make((30, 20, 10), 4, random_state=7)
+    start = start_for(sparse_data(X), 4, 7)
+    for A, B in zip(start, truth, strict=True):
+        assert abs(np.corrcoef(A.ravel(), B.ravel())[0, 1]) < 0.5

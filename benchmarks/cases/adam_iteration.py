@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from benchmarks.cases.against_pyttb import RANK, start_for
+from benchmarks.cases.against_pyttb import RANK
 from benchmarks.harness import Timing, interleaved
 from benchmarks.results import Lines, Method, Result, Row, Spread, Verdict, blas_threads
 from smartcpd import datasets, threads
 from smartcpd.fitting import make_settings
 from smartcpd.objectives import objective_of
+from smartcpd.paper.peers import sparse_data, start_for
 from smartcpd.problem import Problem
 from smartcpd.solvers.base import Task
 from smartcpd.solvers.gcp_adam import GCPAdam, Run
@@ -86,7 +87,8 @@ def losses_on_the_way(
 
 
 def traces(X: np.ndarray, seed: int) -> Iterator[tuple[str, list[float]]]:
-    problem, start = Problem.build(X, RANK, "poisson"), start_for(X, seed)
+    problem = Problem.build(X, RANK, "poisson")
+    start = start_for(sparse_data(X), RANK, seed)
     for name, clock in (("ours", None), ("published clock", 1)):
         rule = GCPAdam(clock=clock)
         settings = make_settings(problem)
@@ -109,7 +111,8 @@ def run(quick: bool = False) -> Iterator[Result]:
     yield Method("pyttb", "gcp_opt, Adam, defaults, uniform samples", blas_threads())
     seeds = SEEDS[:1] if quick else SEEDS
     X, _ = datasets.count(rank=RANK, random_state=SEEDS[0])
-    problem, start = Problem.build(X, RANK, "poisson"), start_for(X, SEEDS[0])
+    problem = Problem.build(X, RANK, "poisson")
+    start = start_for(sparse_data(X), RANK, SEEDS[0])
     peers = {n: Peer(X, start, n) for n in SAMPLES}
     speeds = {}
     with threads.limited_to(n_threads):

@@ -16,17 +16,11 @@ import numpy as np
 from benchmarks.oracle import oracle
 from benchmarks.results import Method, Remark, Result, Row, Spread, Verdict, blas_threads
 from smartcpd import CPModel, datasets, decompose
+from smartcpd.paper.peers import sparse_data, start_for
 
 RANK, MARGIN = 20, 0.005
 SEEDS = (31, 32, 33)
 LIMIT = 60.0
-
-
-def start_for(X: np.ndarray, seed: int) -> list[np.ndarray]:
-    rng = np.random.default_rng(seed)
-    factors = [rng.random((size, RANK)) for size in X.shape]
-    level = np.prod([A.mean(axis=0) for A in factors], axis=0).sum()
-    return [A * (X.mean() / level) ** (1 / X.ndim) for A in factors]
 
 
 class Clock:
@@ -119,7 +113,7 @@ def run() -> Iterator[Result]:
     for seed in SEEDS:
         X, truth = datasets.count(rank=RANK, random_state=seed)
         target = oracle(X, truth, "poisson").loss(X) + MARGIN
-        start = start_for(X, seed)
+        start = start_for(sparse_data(X), RANK, seed)
         fast = {
             d: float(np.median([ours(X, start, target, d) for _ in range(3)]))
             for d in ("float64", "float32")

@@ -58,7 +58,8 @@ def sparse_data(X: np.ndarray | SparseTensor) -> SparseData:
 
 def start_for(data: SparseData, rank: int, seed: int) -> Factors:
     """Uniform factors, balanced, scaled so that the mean of the model is the mean of the data."""
-    rng = np.random.default_rng(seed)
+    # A stream of its own: planted data of the same seed has factors from that seed's first numbers.
+    (rng,) = np.random.default_rng(seed).spawn(1)
     factors = [rng.random((size, rank)) for size in data.shape]
     level = np.prod([A.mean(axis=0) for A in factors], axis=0).sum()
     scale = data.values.sum() / data.n_cells / level
