@@ -13,19 +13,16 @@ from smartcpd.stack import offsets
 SHAPES = [(4, 5), (4, 3, 5), (3, 2, 4, 3), (3, 1, 2)]
 
 
-def planted(shape, rank, seed=0, noise=0.0):
-    rng = np.random.default_rng(seed)
-    factors = [rng.standard_normal((size, rank)) for size in shape]
-    letters = "abcd"[: len(shape)]
-    formula = ",".join(letter + "z" for letter in letters) + "->" + letters
-    core = np.einsum(formula, *factors)
-    return core + noise * rng.standard_normal(shape), factors
-
-
 def reconstructed(factors):
     letters = "abcd"[: len(factors)]
     formula = ",".join(letter + "z" for letter in letters) + "->" + letters
     return np.einsum(formula, *factors)
+
+
+def planted(shape, rank, seed=0, noise=0.0):
+    rng = np.random.default_rng(seed)
+    factors = [rng.standard_normal((size, rank)) for size in shape]
+    return reconstructed(factors) + noise * rng.standard_normal(shape), factors
 
 
 @pytest.mark.parametrize("shape", SHAPES)
