@@ -6,11 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numba
 import numpy as np
 import pytest
 from numba import types
 
 import smartcpd
+from smartcpd import losses
 from smartcpd.kernels import compiling
 from smartcpd.kernels.compiling import in_precision, inline
 
@@ -63,6 +65,12 @@ def test_globals_keep_their_types_where_they_are_no_floats():
     assert narrow.__globals__["COUNT"] is COUNT
     assert narrow.__globals__["np"] is np
     assert type(narrow.__globals__["OFFSET"]) is np.float32
+
+
+def test_the_type_of_a_block_is_made_once():
+    # At every call of a loop Numba asks for the types of its arguments.
+    block = losses.get("poisson").derivative_block("float64")
+    assert numba.typeof(block) is numba.typeof(block)
 
 
 def test_the_parts_of_the_cache_key(monkeypatch):

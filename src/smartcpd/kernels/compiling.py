@@ -26,6 +26,7 @@ import numpy as np
 from numba.core import types
 from numba.core.caching import FunctionCache
 from numba.core.errors import NumbaExperimentalFeatureWarning
+from numba.extending import typeof_impl
 
 # Numba warns at every use of functions as arguments, a feature it has shipped since 2019.
 warnings.filterwarnings("ignore", category=NumbaExperimentalFeatureWarning)
@@ -74,6 +75,7 @@ class Block(types.WrapperAddressProtocol):
         self._address = compiled.library.get_pointer_to_function(
             compiled.fndesc.llvm_cfunc_wrapper_name
         )
+        self.type = types.FunctionType(signature)
 
     def __wrapper_address__(self) -> int:
         return int(self._address)
@@ -83,6 +85,12 @@ class Block(types.WrapperAddressProtocol):
 
     def __call__(self, *args: Any) -> Any:
         return self._dispatcher(*args)
+
+
+@typeof_impl.register(Block)
+def _type_of_block(block: Block, context: Any) -> Any:
+    """Made once: Numba would make it anew at every call of a loop, which takes longer than some."""
+    return block.type
 
 
 def _announce_once() -> None:
