@@ -15,7 +15,7 @@ from smartcpd.objectives import objective_of
 from smartcpd.problem import Problem
 from smartcpd.sampling.cells import CellDraws, StratifiedCells, UniformCells, random_rows
 from smartcpd.solvers.base import Task
-from smartcpd.solvers.gcp_adam import Adam, GCPAdam
+from smartcpd.solvers.gcp_adam import LEG_CELLS, Adam, GCPAdam
 from smartcpd.stack import offsets, stack, unstack
 from smartcpd.storage import as_storage
 
@@ -234,9 +234,11 @@ class TestFits:
         assert A.max() <= 0.8
         assert B.min() >= 0
 
-    def test_the_same_bits_for_any_number_of_threads(self):
+    @pytest.mark.parametrize("n_samples", [WORTH_GROUPS, 5000])
+    def test_the_same_bits_for_any_number_of_threads(self, n_samples):
         problem = Problem.build(X, 3, "poisson")
-        rule = GCPAdam(n_samples=WORTH_GROUPS, epoch_iterations=5)
+        # Of more than one stretch, of which one thread draws the next.
+        rule = GCPAdam(n_samples=n_samples, epoch_iterations=5 * LEG_CELLS // (2 * n_samples))
         one, two = (
             solved(rule, problem, start(), n_threads=n, max_epochs=2).factors for n in (1, 2)
         )

@@ -1,6 +1,7 @@
 """An iteration of gcp-adam against pyttb's Adam (count 100³, rank 20, 10,000 cells a gradient).
 
-An iteration of so few cells runs on one thread. Then the exact loss after as many iterations of
+An iteration of so few cells runs on one thread, while a second one draws the cells of those that
+follow. Then the exact loss after as many iterations of
 both from the same start; also with the bias correction of Adam as published, whose clock advances
 by one in an iteration where pyttb's, and by default ours, advances by an epoch.
 """
@@ -107,7 +108,7 @@ def traces(X: np.ndarray, seed: int) -> Iterator[tuple[str, list[float]]]:
 
 def run(quick: bool = False) -> Iterator[Result]:
     n_threads = threads.resolve(None)
-    yield Method("smartcpd", "solver='gcp-adam', defaults but for n_samples", 1)
+    yield Method("smartcpd", "solver='gcp-adam', defaults but for n_samples", n_threads)
     yield Method("pyttb", "gcp_opt, Adam, defaults, uniform samples", blas_threads())
     seeds = SEEDS[:1] if quick else SEEDS
     X, _ = datasets.count(rank=RANK, random_state=SEEDS[0])

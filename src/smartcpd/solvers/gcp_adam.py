@@ -20,6 +20,7 @@ from smartcpd.history import Status
 from smartcpd.kernels.adam import WORTH_GROUPS, compiled_iterations
 from smartcpd.kernels.lanes import padded
 from smartcpd.objectives import Estimate, objective_of
+from smartcpd.prefetching import prefetched
 from smartcpd.problem import Problem
 from smartcpd.sampling.cells import CellDraws, CellSampler, StratifiedCells, UniformCells
 from smartcpd.solvers.base import Result, Solver, Task
@@ -29,7 +30,7 @@ from smartcpd.solvers.tracker import Tracker
 from smartcpd.stack import stack
 from smartcpd.storage import Dense, SparseTensor
 
-LEG_CELLS = 1 << 17
+LEG_CELLS = 1 << 18
 """Compiled code returns after about this many cells, so that Ctrl-C and time limits work."""
 
 
@@ -157,6 +158,7 @@ class Run:
         problem, settings = task.problem, task.settings
         self.rule = rule
         self.rng = task.rng
+        self.n_threads = settings.n_threads
         self.tracker = Tracker(problem, settings, task.observe, task.rng)
         A = stack(task.start)
         if A.shape[1] > problem.rank:
@@ -213,11 +215,19 @@ class Run:
         self.tracker.epoch += 1
 
     def _draws(self) -> Iterator[CellDraws]:
-        """The cells of an epoch, in stretches short enough to interrupt."""
-        left, most = self.rule.epoch_iterations, max(1, LEG_CELLS // self.sampler.weights.size)
-        while left > 0:
-            yield self.sampler.draw(min(left, most), self.rng)
-            left -= most
+        """The cells of an epoch, in stretches short enough to interrupt.
+
+        A second thread draws those of the next stretch in the meantime, in the same order.
+        """
+        total, most = self.rule.epoch_iterations, max(1, LEG_CELLS // self.sampler.weights.size)
+        stretches = (min(most, total - done) for done in range(0, total, most))
+
+        def draw(n_iterations: int) -> CellDraws:
+            return self.sampler.draw(n_iterations, self.rng)
+
+        if self.n_threads == 1:
+            return map(draw, stretches)
+        return (draws for _, draws in prefetched(stretches, draw))
 
 
 gcp_adam = GCPAdam().solver()
