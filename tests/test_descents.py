@@ -7,8 +7,11 @@ import pytest
 
 from smartcpd import datasets, metrics
 from smartcpd.fitting import make_settings
+from smartcpd.kernels.passes import compiled_fiber_pass
+from smartcpd.objectives import fibers
 from smartcpd.problem import Problem
-from smartcpd.solvers.descent import Descents
+from smartcpd.solvers import descent
+from smartcpd.solvers.descent import PRECISIONS, Descents
 from smartcpd.solvers.tracker import Tracker
 from smartcpd.stack import stack, unstack
 
@@ -20,14 +23,18 @@ def truth():
     return datasets.count(SHAPE, RANK, a_max=2.0, random_state=0)
 
 
-@pytest.fixture
-def descents(truth):
+def on(truth, n_threads):
     problem = Problem.build(truth[0], RANK, "poisson")
-    settings = make_settings(problem, n_threads=1)
+    settings = make_settings(problem, n_threads=n_threads)
     tracker = Tracker(problem, settings, lambda report: False, np.random.default_rng(0))
     made = Descents(problem, settings, tracker, np.random.default_rng(0))
     tracker.begin_with(stack(truth[1]))
     return made
+
+
+@pytest.fixture
+def descents(truth):
+    return on(truth, 1)
 
 
 def disturbed(truth, size):
@@ -78,3 +85,23 @@ def test_components_that_are_alike_are_followed_to_the_optimum():
     assert found[0].loss - found[1].loss <= 1e-5
     # The way that is left is short next to the error that noise makes.
     assert metrics.factor_mse(quick, exact) <= 0.05 * metrics.factor_mse(exact, factors)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+@pytest.mark.parametrize("worth_threads", [3000, 14_990, 10**6])
+def test_all_that_is_used_has_been_compiled(truth, n_threads, worth_threads, monkeypatch):
+    used = set()
+
+    def noted(dtype, parallel):
+        used.add((dtype, parallel))
+        return compiled_fiber_pass(dtype, parallel)
+
+    monkeypatch.setattr(fibers, "compiled_fiber_pass", noted)
+    for module in (fibers, descent):
+        monkeypatch.setattr(module, "CELLS_WORTH_THREADS", worth_threads)
+    descents, A = on(truth, n_threads), disturbed(truth, 0.1)
+    descents.compile(A)
+    before = used.copy()
+    descents.run(A, "finish", tau=1e-9)
+    descents.objective.estimate(A)
+    assert before == used == {(d, n_threads == 2 and worth_threads < 15_000) for d in PRECISIONS}

@@ -7,6 +7,7 @@ import numpy as np
 from smartcpd.constraints.isotonic import fit_increasing, workspace
 from smartcpd.constraints.signs import EitherSign
 from smartcpd.errors import InvalidParameterError
+from smartcpd.kernels.copying import copy
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Monotone(EitherSign):
         work, errors = workspace(Z), np.empty(Z.shape[0])
         z, gamma = np.empty(Z.shape[0], Z.dtype), np.empty(Z.shape[0], Z.dtype)
         for r in range(Z.shape[1]):
-            z[:] = Z[::order, r]
-            gamma[:] = Gamma[::order, r]
+            copy(Z[::order, r], z)
+            copy(Gamma[::order, r], gamma)
             fit_increasing(z, gamma, floor, work, errors)
-            Z[::order, r] = z
+            copy(z, Z[::order, r])

@@ -6,6 +6,7 @@ import numpy as np
 
 from smartcpd.constraints.base import Constraint
 from smartcpd.constraints.unit_sum import curvature_exponent, fit_unit_sum, workspace
+from smartcpd.kernels.copying import copy
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Simplex(Constraint):
         work = workspace(Z)
         z, gamma = np.empty(Z.shape[0], Z.dtype), np.empty(Z.shape[0], Z.dtype)
         for r in range(Z.shape[1]):
-            z[:] = Z[:, r]
-            gamma[:] = Gamma[:, r]
+            copy(Z[:, r], z)
+            copy(Gamma[:, r], gamma)
             fit_unit_sum(z, gamma, to_dual, to_primal, mirror_p, p[0], p[1], work)
-            Z[:, r] = z
+            copy(z, Z[:, r])

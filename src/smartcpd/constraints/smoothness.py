@@ -7,6 +7,7 @@ import numpy as np
 from smartcpd.constraints.signs import EitherSign
 from smartcpd.errors import InvalidParameterError
 from smartcpd.kernels.compiling import inline
+from smartcpd.kernels.copying import copy
 
 
 @dataclass(frozen=True)
@@ -36,8 +37,8 @@ class Smoothness(EitherSign):
         work, free = np.empty((5, Z.shape[0]), Z.dtype), np.empty(Z.shape[0], np.bool_)
         z, gamma, a = work[0], work[1], work[2]
         for r in range(Z.shape[1]):
-            z[:] = Z[:, r]
-            gamma[:] = Gamma[:, r]
+            copy(Z[:, r], z)
+            copy(Gamma[:, r], gamma)
             for i in range(z.size):
                 free[i] = z[i] > 0.0 or not nonnegative
             backward = False

@@ -7,6 +7,7 @@ import numpy as np
 from smartcpd.constraints.isotonic import fit_increasing, workspace
 from smartcpd.constraints.signs import EitherSign
 from smartcpd.kernels.compiling import inline
+from smartcpd.kernels.copying import copy
 
 
 @dataclass(frozen=True)
@@ -32,15 +33,17 @@ class Unimodal(EitherSign):
             _fit(down, Gamma[::-1, r], floor, column, gamma, work, falling)
             rise = _best_rise(rising, falling)
             fall = n - rise
-            up[:rise] = _fit(up[:rise], Gamma[:, r], floor, column, gamma, work, rising)
-            down[:fall] = _fit(down[:fall], Gamma[::-1, r], floor, column, gamma, work, falling)
+            fitted = _fit(up[:rise], Gamma[:, r], floor, column, gamma, work, rising)
+            copy(fitted, up)
+            fitted = _fit(down[:fall], Gamma[::-1, r], floor, column, gamma, work, falling)
+            copy(fitted, down)
 
 
 @inline
 def _fit(z, weights, floor, column, gamma, work, errors):
     n = z.size
-    column[:n] = z
-    gamma[:n] = weights[:n]
+    copy(z, column)
+    copy(weights[:n], gamma)
     fit_increasing(column[:n], gamma[:n], floor, work, errors)
     return column[:n]
 

@@ -17,6 +17,7 @@ from numba import prange, types
 
 from smartcpd.kernels.blocks import precision
 from smartcpd.kernels.compiling import FASTMATH, compile_kernel
+from smartcpd.kernels.copying import add_matrix, copy_matrix
 from smartcpd.kernels.elementary import root
 from smartcpd.kernels.events import ROWS
 from smartcpd.kernels.lanes import LANES, fill, load, store, total
@@ -234,7 +235,7 @@ def make_iterations(order: int, width: int) -> Any:
         n_groups = G.shape[0] // n_rows - 1
         share = -(-n_samples // n_groups)
         A_short = G[:n_rows]
-        A_short[:] = A
+        copy_matrix(A, A_short)
         for t in range(clocks.size):
             for group in prange(n_groups):
                 m = np.empty(CHUNK, np.float32)
@@ -258,7 +259,7 @@ def make_iterations(order: int, width: int) -> Any:
                     gradient(A_short, columns, d[:n], G_own)
             G_sum = G[n_rows : 2 * n_rows]
             for group in range(1, n_groups):
-                G_sum += G[(group + 1) * n_rows : (group + 2) * n_rows]
+                add_matrix(G[(group + 1) * n_rows : (group + 2) * n_rows], G_sum)
             # Flat, for loops long enough to be vectorised.
             update(
                 G_sum.reshape(-1),

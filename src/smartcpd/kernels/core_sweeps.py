@@ -15,6 +15,7 @@ from numba import types
 
 from smartcpd.kernels.blocks import precision
 from smartcpd.kernels.compiling import FASTMATH, compile_kernel
+from smartcpd.kernels.copying import copy_matrix
 
 RIDGE = 1e-6
 """Of the mean of the diagonal, added to the normal equations."""
@@ -191,8 +192,8 @@ def core_sweeps(core, shape, offsets, square, times, A, before, residuals, momen
                 momentum[s] *= SLOWER
                 plain[s] = True
                 continue
-            before[s] = A[s]
-            A[s] = new
+            copy_matrix(A[s], before[s])
+            copy_matrix(new, A[s])
             residuals[s] = residual
             momentum[s] = min(1.0, FASTER * momentum[s])
             plain[s] = False

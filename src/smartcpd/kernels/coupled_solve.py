@@ -14,6 +14,7 @@ import numpy as np
 from numba import types
 
 from smartcpd.kernels.compiling import FASTMATH, compile_kernel
+from smartcpd.kernels.copying import copy_matrix
 
 
 @numba.njit(error_model="numpy", fastmath=FASTMATH)
@@ -79,7 +80,7 @@ def coupled_solve(A_u, u, offsets, blocks, pairs, inverses, damping, G, free, to
             X[i, r] = 0.0
             R[i, r] = G[i, r] if free[i, r] else 0.0
     precondition(inverses, u, offsets, free, R, scaled, Z)
-    P[:] = Z
+    copy_matrix(Z, P)
     size = first = inner(R, Z)
     for _ in range(most):
         curve(A_u, u, offsets, blocks, pairs, damping, P, moments, mixed, HP)

@@ -17,6 +17,7 @@ from numba import prange, types
 
 from smartcpd.kernels.blocks import precision
 from smartcpd.kernels.compiling import FASTMATH, compile_kernel, in_precision
+from smartcpd.kernels.copying import add_matrix
 from smartcpd.kernels.passes import fill_products, scatter
 from smartcpd.kernels.weights import apply_weights, hide_missing
 
@@ -96,7 +97,7 @@ def curvature_pass(
             curvature(x, m, loss_p, w)
             d *= w
             np.dot(D.T, K, partial)
-            G[group, first : first + n_rows] += partial
+            add_matrix(partial, G[group, first : first + n_rows])
             np.dot(D, A_n, T)
             scatter(A, offsets, chosen, mode, T, G[group])
 

@@ -20,6 +20,7 @@ from numba import prange, types
 
 from smartcpd.kernels.blocks import precision
 from smartcpd.kernels.compiling import FASTMATH, compile_kernel, in_precision
+from smartcpd.kernels.copying import add_matrix, copy
 from smartcpd.kernels.weights import apply_weights, hide_missing, sum_in_order
 
 
@@ -49,7 +50,7 @@ def scatter(A, offsets, fibers, mode, T, G):
         if k == mode:
             continue
         for f in range(n_fibers):
-            rest[:] = T[f]
+            copy(T[f], rest)
             for j in range(order):
                 if j != k and j != mode:
                     row = A[offsets[j] + fibers[f, j]]
@@ -124,7 +125,7 @@ def fiber_pass(
                     apply_weights(d, w_buffer[:cells])
                 D = d.reshape(n_fibers, n_rows)
                 np.dot(D.T, K, partial)
-                G[group, first : first + n_rows] += partial
+                add_matrix(partial, G[group, first : first + n_rows])
                 T = T_buffer[: n_fibers * rank].reshape(n_fibers, rank)
                 np.dot(D, A_n, T)
                 scatter(A, offsets, chosen, mode, T, G[group])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -56,8 +57,9 @@ class FiberPass:
         n_groups, dtype, A = _prepared(A)
         values = np.zeros(n_groups)
         G, C = (np.zeros((n_groups, self.shape[self.mode], A.shape[1])) for _ in range(2))
+        compiled = compiled_split_pass(dtype, self._parallel(None))
         for part in self._groups(None, n_groups):
-            compiled_split_pass(dtype, self._parallel(part))(
+            compiled(
                 *self._reading(dtype, part),
                 *self._values(dtype),
                 self.loss.derivative_block(dtype),
@@ -78,8 +80,9 @@ class FiberPass:
         n_groups, dtype, A = _prepared(A.astype(np.float64))
         V = np.ascontiguousarray(V, dtype=np.float64)
         sums = np.zeros((n_groups, *A.shape))
+        compiled = compiled_curvature_pass(self._parallel(fibers))
         for part in self._groups(fibers, n_groups):
-            compiled_curvature_pass(self._parallel(part))(
+            compiled(
                 *self._reading(dtype, part),
                 self.loss.curvature_block(dtype),
                 self.loss.params,
@@ -95,8 +98,9 @@ class FiberPass:
         n_groups, dtype, A = _prepared(A)
         values = np.zeros(n_groups)
         sums = np.zeros((n_groups if want_gradient else 1, *A.shape))
+        compiled = compiled_fiber_pass(dtype, self._parallel(fibers))
         for part in self._groups(fibers, n_groups):
-            compiled_fiber_pass(dtype, self._parallel(part))(
+            compiled(
                 *self._reading(dtype, part),
                 *self._values(dtype),
                 self.loss.derivative_block(dtype),
@@ -128,13 +132,16 @@ class FiberPass:
             return
         shape = list(self.shape)
         shape[self.mode] = 1
-        n_fibers = int(np.prod(shape, dtype=object))
+        n_fibers = math.prod(shape)
         for start in range(0, n_fibers, FIBERS_A_CALL):
             ids = np.arange(start, min(start + FIBERS_A_CALL, n_fibers))
             yield np.stack(np.unravel_index(ids, shape), axis=1)
 
-    def _parallel(self, fibers: np.ndarray) -> bool:
-        n_cells = fibers.shape[0] * fibers.shape[1] * self.shape[self.mode]
+    def _parallel(self, fibers: np.ndarray | None) -> bool:
+        """Whether threads share a pass; the same for all its parts, so that one variant of the
+        compiled code will do.
+        """
+        n_cells = math.prod(self.shape) if fibers is None else len(fibers) * self.shape[self.mode]
         return self.n_threads > 1 and n_cells >= CELLS_WORTH_THREADS
 
     def _reading(self, dtype: str, fibers: np.ndarray) -> tuple[Any, ...]:
