@@ -12,6 +12,7 @@ import numpy as np
 from benchmarks.oracle import oracle
 from smartcpd import SmartCPD, datasets, metrics
 from smartcpd.datasets import Planted
+from smartcpd.history import Status
 from smartcpd.losses import get
 
 CUBE = (100, 100, 100)
@@ -86,7 +87,8 @@ class Outcome:
     excess: float
     ratio: float
     """Of the errors of the factors."""
-    confirmed: bool
+    sure: bool
+    """Whether it says nothing of doubts."""
 
     @property
     def good(self) -> bool:
@@ -100,8 +102,12 @@ def outcome(kind: Kind, seed: int) -> Outcome:
     seconds = time.perf_counter() - began
     best = oracle(X, truth, kind.loss)
     ratio = metrics.factor_mse(fit.model_, truth) / metrics.factor_mse(best, truth)
-    confirmed = fit.status_.converged and "Not confirmed" not in fit.status_.reason
-    return Outcome(seconds, fit.loss_ - best.loss(X), ratio, confirmed)
+    return Outcome(seconds, fit.loss_ - best.loss(X), ratio, is_sure(fit.status_))
+
+
+def is_sure(status: Status) -> bool:
+    doubts = ("Not confirmed", "does not decide")
+    return status.converged and not any(words in status.reason for words in doubts)
 
 
 def compiled(kind: Kind) -> None:

@@ -95,6 +95,15 @@ class TestOptimum:
         found = fit(X, 5, "poisson", random_state=0)
         assert found.loss <= oracle(X, truth, "poisson").loss + 1e-4
 
+    def test_is_in_doubt_where_other_components_fit_as_well(self):
+        X, _ = datasets.count((12, 12, 3), 6, a_max=1.0, random_state=0)
+        assert "The data does not decide" in fit(X, 6, "poisson", random_state=0).status.reason
+
+    def test_is_not_in_doubt_where_all_runs_agree(self):
+        found = fit(COUNTS, 3, "poisson", n_init=4, random_state=0)
+        assert "found it independently" in found.status.reason
+        assert "not decide" not in found.status.reason
+
     def test_the_simplex_without_noise(self):
         X, truth = datasets.simplex((20, 18, 16), 3, random_state=0)
         found = fit(X, 3, "poisson", constraint="simplex", random_state=0)

@@ -6,7 +6,7 @@ from full_batch import all_fibers, example, settings
 from holes import agrees, explicit, sparse_of, spoilt, weights_like
 from pieces import LOSSES
 
-from smartcpd import SparseTensor, losses, threads
+from smartcpd import SparseTensor, datasets, losses, threads
 from smartcpd.objectives import objective_of
 from smartcpd.problem import Problem
 from smartcpd.sample import CellSample
@@ -168,8 +168,18 @@ class TestSamples:
         for factor in (1.0, 1e6):
             problem = Problem.build(self.X, 3, loss, weights=factor * self.w)
             sample = CellSample(problem)
-            found.append((sample.curvature(A), sample.resolution(A)))
+            found.append((sample.curvature(A), sample.resolution(A), sample.error(A, 0.9 * A)))
         np.testing.assert_allclose(*found, rtol=1e-9)
+
+
+def test_the_standard_error_of_a_difference_of_losses():
+    X, truth = datasets.count((40, 30, 20), 2, a_max=2.0, random_state=0)
+    other = [1.1 * truth[0], *truth[1:]]
+    sample = CellSample(Problem.build(X, 2, "poisson"))
+    values = [m - X * np.log(m) for m in (np.einsum("ir,jr,kr->ijk", *F) for F in (truth, other))]
+    exact = np.std(values[0] - values[1]) / np.sqrt(X.size)
+    assert sample.error(stack(truth), stack(other)) == pytest.approx(exact, rel=0.1)
+    assert sample.error(stack(truth), stack(truth)) == 0
 
 
 def test_statistics_are_of_observed_cells():

@@ -40,7 +40,8 @@ def run() -> Iterator[Result]:
         seconds = np.array([f.seconds for f in found])
         worst = max(found, key=lambda f: f.ratio)
         bad = [f for f in found if not f.good]
-        said = sum(not f.confirmed for f in bad)
+        said = sum(not f.sure for f in bad)
+        doubted = sum(f.good and not f.sure for f in found)
         lower = sum(f.excess < 0 for f in bad)
         yield Row(
             "Default fits",
@@ -52,6 +53,7 @@ def run() -> Iterator[Result]:
                 "not good": len(bad),
                 "of which say so": said,
                 "of which have a lower loss": lower,
+                "good, in doubt": doubted,
             },
         )
         yield Verdict(f"{kind.name}: good of {n_seeds}", good, needed)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from benchmarks.oracle import oracle
-from benchmarks.planted import Outcome, compiled, count
+from benchmarks.planted import Outcome, compiled, count, is_sure
 from benchmarks.results import Method, Result, Row, Spread, Verdict
 from smartcpd import SmartCPD, metrics, threads
 
@@ -32,8 +32,8 @@ def outcome(seed: int) -> Outcome:
     seconds = time.perf_counter() - began
     best = oracle(X, truth, KIND.loss, mask=mask)
     ratio = metrics.factor_mse(fit.model_, truth) / metrics.factor_mse(best, truth)
-    confirmed = fit.status_.converged and "Not confirmed" not in fit.status_.reason
-    return Outcome(seconds, fit.loss_ - best.loss(X, mask=mask), ratio, confirmed)
+    excess = fit.loss_ - best.loss(X, mask=mask)
+    return Outcome(seconds, excess, ratio, is_sure(fit.status_))
 
 
 def run(quick: bool = False) -> Iterator[Result]:

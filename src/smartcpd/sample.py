@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -51,6 +52,14 @@ class CellSample:
         values = self._entrywise(self._problem.loss.values_block("float64"), self._cells.model(A))
         mean = self._mean(values)
         return Estimate(mean, float(np.linalg.norm(self._cells.weights * (values - mean))))
+
+    def error(self, A: np.ndarray, B: np.ndarray) -> float:
+        """The standard error of the difference between two models' losses, over all cells."""
+        block = self._problem.loss.values_block("float64")
+        of_A, of_B = (self._entrywise(block, self._cells.model(each)) for each in (A, B))
+        apart = of_A - of_B - self._mean(of_A - of_B)
+        variance = self._mean(self._cells.own_weights * apart**2)
+        return math.sqrt(variance / self._problem.storage.n_observed)
 
     def curvature(self, A: np.ndarray) -> float:
         """Mean of m² |l''(x, m)|: how much the loss minds a relative change of the model."""

@@ -31,15 +31,17 @@ from smartcpd.stack import stack, unstack
 from smartcpd.start import random_factors
 from smartcpd.storage import Dense
 
-AGREED_STEPS, KEPT = 60, 0.7
+AGREED_STEPS, ALIKE = 60, 0.7
 """A start that was found twice is trusted if its finish takes no more steps than this, and leaves
-its components as they were, by the product of their cosines."""
+its components alike, by the product of their cosines."""
 WIDE_STEPS, CROWDED_WIDE_STEPS = 20, 60
 RUNS, CROWDED_RUNS = (2, 5), (20, 24)
 """At least and at most; the second where there are more components than a mode has rows."""
 COMPARED, SAME_LOSS = 5e-4, 2e-3
 """Changes of the loss, relative to its resolution: of a run that is to be compared with others, and
 between runs taken for the same."""
+TOLD_APART = 1.0
+"""Standard errors between the losses of two solutions from which on the data decides for one."""
 CROWDED_FINISHED, CROWDED_CARE = 5e-6, 0.1
 """Where a model is crowded, solutions of almost the same loss abound, descents are slow: what a
 finish may still gain there, and a factor of what runs are compared by."""
@@ -84,9 +86,7 @@ class CoreFit:
         A = self.tracker.stage(self.starts.agreed)
         if A is not None:
             found = self.descents.run(A, "finish", self._finished, AGREED_STEPS)
-            before, after = (unstack(B, self.problem.shape) for B in (A, found.A))
-            kept = same_components(before, after, KEPT)
-            if found.settled and kept and not self.crowded and self.n_init == 1:
+            if found.settled and self._alike(A, found.A) and not self.crowded and self.n_init == 1:
                 return found.status("Two independent starts agreed on it.")
             self.runs.append(self.descents.run(found.A, "run 1", COMPARED * self._care))
         fewest, most = (max(n, self.n_init) for n in (CROWDED_RUNS if self.crowded else RUNS))
@@ -128,12 +128,36 @@ class CoreFit:
         if not self.runs:
             return found.status()
         n = len(self.runs) + len(self.bred)
-        if self._confirmed():
-            return found.status(f"Two of {n} runs found it independently.")
-        return found.status(
-            f"Not confirmed: no two of {n} runs ended at the same loss, so a better solution may "
-            "exist; compare fits with other seeds, or with n_init."
+        remark = (
+            f"Two of {n} runs found it independently."
+            if self._confirmed()
+            else f"Not confirmed: no two of {n} runs ended at the same loss, so a better solution "
+            "may exist; compare fits with other seeds, or with n_init."
         )
+        rivals = self._rivals()
+        if rivals:
+            remark += (
+                f" The data does not decide: {rivals} of them ended with other components, their "
+                "loss higher by less than its standard error. Trust what they have in common "
+                "(n_init=5, consensus=True), or use a lower rank."
+            )
+        return found.status(remark)
+
+    def _rivals(self) -> int:
+        """How many runs ended elsewhere without the data deciding against them: losses compared as
+        in Vuong's test (1989).
+        """
+        best, *others = self._ranked()
+        return sum(
+            run.settled
+            and run.loss - best.loss < TOLD_APART * self.descents.sample.error(run.A, best.A)
+            and not self._alike(run.A, best.A)
+            for run in others
+        )
+
+    def _alike(self, A: np.ndarray, B: np.ndarray) -> bool:
+        one, two = (unstack(each, self.problem.shape) for each in (A, B))
+        return same_components(one, two, ALIKE)
 
     def _compared(self, best: Candidate) -> Comparison:
         """The independent runs; those that were left behind have not come to their end."""
