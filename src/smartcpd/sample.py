@@ -67,9 +67,13 @@ class CellSample:
         return abs(self._mean(np.abs(self._slope(m)) * m * m)) or 1.0
 
     def resolution(self, A: np.ndarray) -> float:
-        """How far noise alone moves the minimal mean loss: dispersion * parameters / cells.
+        """How far noise alone moves the minimal mean loss: dispersion * parameters / cells."""
+        return self.dispersion(A) * self._problem.freedom / self._problem.storage.n_observed
 
-        The dispersion compares the variance of l' with its expected slope; it is 1 for Poisson and
+    def dispersion(self, A: np.ndarray) -> float:
+        """How widely the data scatters around the model, by the loss.
+
+        It compares the variance of l' with its expected slope; it is 1 for Poisson and
         binary data that fits its model, sigma² for Gaussian data, 0 for data without noise. A cell
         that counts twice is as noisy as two that always agree.
         """
@@ -80,8 +84,7 @@ class CellSample:
         # A loss without curvature, such as an absolute error, has the size of its slope instead.
         curved = curvature > 1e-6 * size
         noise = self._mean(self._cells.own_weights * pull**2)
-        dispersion = noise / curvature if curved else size
-        return abs(dispersion) * self._problem.freedom / self._problem.storage.n_observed
+        return abs(noise / curvature if curved else size)
 
     def _mean(self, values: np.ndarray) -> float:
         return float(values @ self._cells.weights)

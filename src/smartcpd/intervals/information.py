@@ -14,8 +14,8 @@ import numpy as np
 
 from smartcpd.cells import slabs
 from smartcpd.losses import Loss
-from smartcpd.losses.rayleigh import Rayleigh
 from smartcpd.rows.dense import products
+from smartcpd.rows.terms import typical_data
 from smartcpd.stack import offsets
 from smartcpd.storage import Dense, InMemory
 from smartcpd.storage.observed import stacked_rows
@@ -24,16 +24,12 @@ PIECE = 1 << 18
 
 
 def expected_bends(loss: Loss, m: np.ndarray) -> np.ndarray:
-    """The expected second derivative of the loss of cells whose model is m, 0 where it is negative.
-
-    Losses are linear in x, or in x² (rayleigh), up to what the model does not change; so the
-    expectation is that at one x. Those of "huber" bend where the data is near: see `estimate`.
+    """The expected second derivative of the loss of cells whose model is m, 0 where it is negative;
+    for "huber" see `estimate`.
     """
     m = np.ascontiguousarray(m, dtype=np.float64)
-    x = loss.mean(m, loss.params) if not isinstance(loss, Rayleigh) else 2.0 / np.sqrt(np.pi) * m
-    x = np.ascontiguousarray(x, dtype=np.float64)
     out = np.empty_like(m)
-    loss.bend_block("float64")(x, m, loss.params, out)
+    loss.bend_block("float64")(typical_data(loss, m), m, loss.params, out)
     return np.maximum(out, 0.0)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from smartcpd.kernels.row_terms import compiled_row_terms
 from smartcpd.losses import Loss
 from smartcpd.rows.sums import RowSums
+from smartcpd.rows.terms import typical_data
 
 CELLS_AT_ONCE = 1 << 18
 """Of which a copy in float64 is made, and the products of their rows."""
@@ -33,15 +34,16 @@ class DenseSlices:
     _kept: list[Piece] = field(default_factory=list, repr=False)
 
     def at(self, A: np.ndarray) -> RowSums:
-        sums = self._summed(A, want_derivatives=True)
-        for r in range(A.shape[1]):
-            sums.bend[:, r:, r] = sums.bend[:, r, r:]
-        return sums
+        return _whole(self._summed(A, want_derivatives=True))
+
+    def expected_bends(self, A: np.ndarray) -> np.ndarray:
+        """The Hessians as they are expected of data that comes from this model, (rows x R x R)."""
+        return _whole(self._summed(A, want_derivatives=True, expected=True)).bend
 
     def values(self, A: np.ndarray) -> np.ndarray:
         return self._summed(A, want_derivatives=False).value
 
-    def _summed(self, A: np.ndarray, want_derivatives: bool) -> RowSums:
+    def _summed(self, A: np.ndarray, want_derivatives: bool, expected: bool = False) -> RowSums:
         """The sums; of Hessians the upper triangles."""
         loss, sums = self.loss, RowSums.zeros(*A.shape)
         add = compiled_row_terms(self.n_threads > 1)
@@ -52,6 +54,8 @@ class DenseSlices:
             loss.bend_block("float64"),
         )
         for x, w, Ht in self._pieces(len(A)):
+            if expected:
+                x = typical_data(loss, A @ Ht)
             add(x, w, *blocks, loss.params, want_derivatives, A, Ht, *sums)
         return sums
 
@@ -98,6 +102,13 @@ class DenseSlices:
         shape = [len(A) for A in self.others]
         for block in blocks(shape, max(1, CELLS_AT_ONCE // n_rows)):
             yield (slice(None), *block), products(self.others, block)
+
+
+def _whole(sums: RowSums) -> RowSums:
+    """With the lower triangles of the Hessians, too."""
+    for r in range(sums.bend.shape[1]):
+        sums.bend[:, r:, r] = sums.bend[:, r, r:]
+    return sums
 
 
 def blocks(shape: Sequence[int], limit: int) -> Iterator[Block]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from smartcpd.backgrounds.quadratic import Quadratic
 from smartcpd.losses import Loss
+from smartcpd.losses.rayleigh import Rayleigh
 
 
 class Terms(NamedTuple):
@@ -36,6 +37,17 @@ def cell_terms(loss: Loss, x: np.ndarray, m: np.ndarray) -> Terms:
         loss.derivative_block("float64")(x, m, loss.params, slope)
         loss.bend_block("float64")(x, m, loss.params, bend)
     return Terms(*(part.reshape(shape) for part in (value, slope, bend)))
+
+
+def typical_data(loss: Loss, m: np.ndarray) -> np.ndarray:
+    """Data at which the loss of cells whose model is m bends as it does on average.
+
+    Losses are linear in x, or in x² (rayleigh), up to what the model does not change; so the
+    expectation is the value at one x. Those of "huber" bend where the data is near.
+    """
+    m = np.ascontiguousarray(m, dtype=np.float64)
+    x = 2.0 / np.sqrt(np.pi) * m if isinstance(loss, Rayleigh) else loss.mean(m, loss.params)
+    return np.require(x, np.float64, ["C", "W"])
 
 
 def _flat(a: np.ndarray) -> np.ndarray:

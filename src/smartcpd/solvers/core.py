@@ -3,10 +3,14 @@
 Least squares on a compressed tensor gives a start, often one that two independent runs agree on at
 once. A quasi-Newton method takes it to the optimum of the loss. Where the runs do not agree, wider
 starts are fitted, reduced to the rank and compared by loss, and the best two are bred, until the
-lowest loss has been found twice.
+lowest loss has been found twice. Where there are more components than a mode has rows, losses often
+do not tell solutions apart; then the most probable one is kept.
 """
 
 from __future__ import annotations
+
+import math
+from operator import itemgetter
 
 import numpy as np
 
@@ -26,6 +30,7 @@ from smartcpd.solvers.base import (
 from smartcpd.solvers.bounds import check_bounds
 from smartcpd.solvers.dense_starts import DenseStarts
 from smartcpd.solvers.descent import FINISHED, Candidate, Descents
+from smartcpd.solvers.evidence import log_evidence
 from smartcpd.solvers.tracker import Tracker
 from smartcpd.stack import stack, unstack
 from smartcpd.start import random_factors
@@ -42,6 +47,10 @@ COMPARED, SAME_LOSS = 5e-4, 2e-3
 between runs taken for the same."""
 TOLD_APART = 1.0
 """Standard errors between the losses of two solutions from which on the data decides for one."""
+AS_LOW, DECISIVE = 0.5, math.log(100.0)
+"""Which solution may be kept though its loss is not the lowest: standard errors between the two,
+and by how much the logarithm of its probability must be larger (Jeffreys calls that decisive).
+"""
 CROWDED_FINISHED, CROWDED_CARE = 5e-6, 0.1
 """Where a model is crowded, solutions of almost the same loss abound, descents are slow: what a
 finish may still gain there, and a factor of what runs are compared by."""
@@ -92,11 +101,13 @@ class CoreFit:
         fewest, most = (max(n, self.n_init) for n in (CROWDED_RUNS if self.crowded else RUNS))
         for number in range(len(self.runs) + 1, most + 1):
             self._run(number)
-            if number >= fewest and self._confirmed():
+            if number >= fewest and self._confirmed(self._ranked()[0]):
                 break
-        best = self._ranked()[0]
-        status = self._finish(best.A)
-        self.tracker.comparison = self._compared(best)
+        chosen = self._chosen()
+        if chosen is not self._ranked()[0]:
+            self.tracker.begin_with(chosen.A)
+        status = self._finish(chosen.A, self._remark(chosen))
+        self.tracker.comparison = self._compared(chosen)
         return status
 
     def _run(self, number: int) -> None:
@@ -123,37 +134,67 @@ class CoreFit:
             joins=not self.crowded and self.n_init == 1,
         )
 
-    def _finish(self, A: np.ndarray) -> Status:
-        found = self.descents.run(A, "finish", self._finished)
-        if not self.runs:
-            return found.status()
+    def _finish(self, A: np.ndarray, remark: str = "") -> Status:
+        return self.descents.run(A, "finish", self._finished).status(remark)
+
+    def _chosen(self) -> Candidate:
+        """The run that ended lowest; or, where a model is crowded and the data does not tell some
+        apart, one that is more probable by far."""
+        tied = self._tied(AS_LOW)
+        dispersion = self.descents.sample.dispersion(tied[0].A)
+        if not self.crowded or len(tied) == 1 or dispersion == 0:
+            return tied[0]
+
+        def evidence(run: Candidate) -> float:
+            region, n_threads = self.descents.region, self.descents.n_threads
+            return log_evidence(self.problem.storage, run.A, region, dispersion, n_threads)
+
+        chosen = self._ended(tied[0])
+        most = evidence(chosen) + DECISIVE
+        weighed = sorted(((evidence(run), run) for run in tied[1:]), key=itemgetter(0))
+        # Only where nothing is left to gain is it known how probable a solution is.
+        while weighed and weighed[-1][0] > most:
+            ended = self._ended(weighed.pop()[1])
+            found = evidence(ended)
+            if found > most:
+                most, chosen = found, ended
+        return chosen
+
+    def _ended(self, run: Candidate) -> Candidate:
+        """A run after a finish, in its place."""
+        ended = self.descents.run(run.A, "weighed", self._finished)
+        for runs in (self.runs, self.bred):
+            runs[:] = [ended if each is run else each for each in runs]
+        return ended
+
+    def _tied(self, errors: float = TOLD_APART) -> list[Candidate]:
+        """The run that ended lowest, and those that the data does not decide against, their losses
+        apart by less than so many standard errors: compared as in Vuong's test (1989)."""
+        best, *others = self._ranked()
+        error = self.descents.sample.error
+        return [best] + [
+            run
+            for run in others
+            if run.settled and run.loss - best.loss < errors * error(run.A, best.A)
+        ]
+
+    def _remark(self, chosen: Candidate) -> str:
+        """What is to be said of a run next to the others."""
         n = len(self.runs) + len(self.bred)
         remark = (
             f"Two of {n} runs found it independently."
-            if self._confirmed()
+            if self._confirmed(chosen)
             else f"Not confirmed: no two of {n} runs ended at the same loss, so a better solution "
             "may exist; compare fits with other seeds, or with n_init."
         )
-        rivals = self._rivals()
+        rivals = sum(not self._alike(run.A, chosen.A) for run in self._tied())
         if rivals:
             remark += (
                 f" The data does not decide: {rivals} of them ended with other components, their "
-                "loss higher by less than its standard error. Trust what they have in common "
+                "losses apart by less than the standard error. Trust what they have in common "
                 "(n_init=5, consensus=True), or use a lower rank."
             )
-        return found.status(remark)
-
-    def _rivals(self) -> int:
-        """How many runs ended elsewhere without the data deciding against them: losses compared as
-        in Vuong's test (1989).
-        """
-        best, *others = self._ranked()
-        return sum(
-            run.settled
-            and run.loss - best.loss < TOLD_APART * self.descents.sample.error(run.A, best.A)
-            and not self._alike(run.A, best.A)
-            for run in others
-        )
+        return remark
 
     def _alike(self, A: np.ndarray, B: np.ndarray) -> bool:
         one, two = (unstack(each, self.problem.shape) for each in (A, B))
@@ -173,12 +214,11 @@ class CoreFit:
     def _ranked(self) -> list[Candidate]:
         return sorted(self.runs + self.bred, key=lambda candidate: candidate.loss)
 
-    def _confirmed(self) -> bool:
-        """Whether two independent runs ended at the lowest loss."""
-        best = self._ranked()[0]
-        margin = SAME_LOSS * self._care * self.descents.resolution(best.A)
-        margin += 1e-7 * abs(best.loss)
-        return sum(run.loss <= best.loss + margin for run in self.runs) >= 2
+    def _confirmed(self, found: Candidate) -> bool:
+        """Whether two independent runs ended at its loss."""
+        margin = SAME_LOSS * self._care * self.descents.resolution(found.A)
+        margin += 1e-7 * abs(found.loss)
+        return sum(abs(run.loss - found.loss) <= margin for run in self.runs) >= 2
 
     @property
     def _finished(self) -> float:
