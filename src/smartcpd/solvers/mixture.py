@@ -58,6 +58,11 @@ class Mixture:
         """As factors, with the weights shared by all modes."""
         return self.columns * self.weights ** (1 / len(self.shape))
 
+    def beside(self, other: Mixture) -> Mixture:
+        """The components of both, at half their weights."""
+        columns = np.hstack([self.columns, other.columns])
+        return Mixture(columns, 0.5 * np.concatenate([self.weights, other.weights]), self.shape)
+
     def carried_by(self, modes: Sequence[int]) -> np.ndarray:
         """As factors, with the weights shared by some modes; columns elsewhere sum to one.
 

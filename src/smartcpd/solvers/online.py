@@ -1,7 +1,8 @@
 """Sparse counts and events, from nothing to the optimum in a few passes over the nonzeros.
 
 Online EM on batches of nonzeros finds more components than asked for; those are merged, and what is
-left is polished by full passes. Where events are few, several starts compete.
+left is polished by full passes. Where events are few, several starts compete, and are bred: two of
+them side by side are a wide mixture that can keep the best of both.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import partial
+from operator import itemgetter
 from typing import ClassVar
 
 import numpy as np
@@ -42,6 +44,10 @@ SMOOTHING = 3.0
 MIN_PASSES, MAX_PASSES = 3, 40
 FEW_EVENTS = 20
 """Events a component and row of the longest mode, below which starts differ and several compete."""
+
+
+Start = tuple[float, Mixture]
+"""A loss, and the mixture that the next pass should begin with."""
 
 
 @dataclass(frozen=True)
@@ -133,23 +139,37 @@ class Online:
         return tracker.follow(loop)
 
     def _best_of_starts(self, mixture: Mixture) -> Mixture:
-        best, lowest = mixture, math.inf
-        for number in range(1, self.plan.n_starts + 1):
-            start = partial(self._start, number, mixture)
-            loss, following = self.tracker.stage(start, self.passes)
-            if loss < lowest:
-                best, lowest = following, loss
-        return best
+        """Starts are bred in pairs of about the same loss, until one is left."""
+        found = [
+            self.tracker.stage(partial(self._start, number, mixture), self.passes)
+            for number in range(1, self.plan.n_starts + 1)
+        ]
+        while len(found) > 1:
+            found.sort(key=itemgetter(0))
+            pairs = zip(found[::2], found[1::2], strict=False)
+            rest = found[len(found) // 2 * 2 :]
+            found = [self._bred(better, other) for better, other in pairs] + rest
+        return found[0][1]
 
-    def _start(self, number: int, mixture: Mixture) -> tuple[float, Mixture]:
-        """A start of the right rank: its loss, and the mixture that a pass should begin with."""
+    def _bred(self, better: Start, other: Start) -> Start:
+        """What two starts side by side become, or the better of them if that is better still."""
+        child = partial(self._narrowed, better[1].beside(other[1]), "bred")
+        return min(better, self.tracker.stage(child, self.passes), key=itemgetter(0))
+
+    def _start(self, number: int, mixture: Mixture) -> Start:
+        """A start of the right rank."""
         if number > 1:
             mixture = self._random_mixture()
-        mixture = self.tracker.stage(lambda: self._settle(self._online(mixture)), self.passes)
+        mixture = self.tracker.stage(lambda: self._online(mixture), self.passes)
+        return self._narrowed(mixture, f"start {number} of {self.plan.n_starts}", number == 1)
+
+    def _narrowed(self, mixture: Mixture, phase: str, first: bool = False) -> Start:
+        """From a wide mixture to one of the right rank."""
+        mixture = self.tracker.stage(lambda: self._settle(mixture), self.passes)
         found, loss, following = self._narrow(mixture)
-        if number == 1:
+        if first:
             self.tracker.begin_with(found.balanced())
-        self._record(found, f"start {number} of {self.plan.n_starts}", loss)
+        self._record(found, phase, loss)
         return loss.loss, following
 
     def _random_mixture(self) -> Mixture:
