@@ -65,7 +65,8 @@ class Consensus:
     differing : int
         Components of the fitted model that the next best start has not found.
     gap : float
-        How far the loss of that start is above that of the fitted model.
+        How far the loss of that start is above that of the fitted model; below 0 where a start of
+        a higher loss was kept because it is more probable by far.
 
     Examples
     --------
@@ -125,7 +126,7 @@ class Consensus:
             return ""
         words = (
             f"The best two of {self.n_starts} starts disagree in {self.differing} of {self.rank} "
-            f"components, and their losses are {self.gap:.3g} apart"
+            f"components, and their losses are {abs(self.gap):.3g} apart"
         )
         if not self.settled:
             return f"{words}; not all had converged, so let them run longer before judging."
