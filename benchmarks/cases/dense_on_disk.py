@@ -63,7 +63,7 @@ def run(quick: bool = False) -> Iterator[Result]:
     yield Method("smartcpd", "max_memory='1GB'", threads.resolve(None))
     with tempfile.TemporaryDirectory() as folder:
         written(Path(folder), shape)
-        on_disk = fitted(folder, "60MB" if quick else "1GB")
+        on_disk = fitted(folder, "100MB" if quick else "1GB")
         in_memory = fitted(folder, "all")
     n_cells = float(np.prod(shape))
     for name, found in (("on disk", on_disk), ("in memory", in_memory)):
