@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from smartcpd.paper.machine import machine
+from smartcpd._app.paper.machine import machine
 
 __all__ = ["Timing", "interleaved", "machine"]
 

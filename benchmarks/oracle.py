@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import minimize
 
-from smartcpd import losses, threads
-from smartcpd.model import CPModel
-from smartcpd.objectives import objective_of
-from smartcpd.stack import stack, unstack
-from smartcpd.storage import as_storage
+from smartcpd import losses
+from smartcpd._common import threads
+from smartcpd._common.stacked import stack, unstack
+from smartcpd._data.storage import as_storage
+from smartcpd._fitting.model import CPModel
+from smartcpd._objectives import objective_of
 
 
 def oracle(

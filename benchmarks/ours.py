@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.real_data import SparseData
 from smartcpd import SparseTensor
-from smartcpd.history import History, Record
+from smartcpd._problem.history import History, Record
 
 
 def tensor_of(data: SparseData) -> SparseTensor:

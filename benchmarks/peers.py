@@ -1,6 +1,6 @@
 """The peers, each from a given start on sparse data: how low is the exact loss after how long.
 
-How they are called and timed is in `smartcpd.paper.peers`; here the exact losses of what they had
+How they are called and timed is in `smartcpd._app.paper.peers`; here the exact losses of what they had
 on their way are taken, after they have ended.
 """
 
@@ -15,9 +15,9 @@ from typing import Any, Literal
 import numpy as np
 
 from benchmarks.results import Method
-from smartcpd.paper import peers
-from smartcpd.paper.contenders import Factors, Snapshot
-from smartcpd.paper.peers import SparseData, start_for
+from smartcpd._app.paper import peers
+from smartcpd._app.paper.contenders import Factors, Snapshot
+from smartcpd._app.paper.peers import SparseData, start_for
 
 __all__ = ["PeerRun", "genten_lbfgsb", "genten_sgd", "pyttb_adam", "pyttb_apr", "start_for"]
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from benchmarks.oracle import oracle
 from smartcpd import SmartCPD, datasets, metrics
+from smartcpd._problem.history import Status
 from smartcpd.datasets import Planted
-from smartcpd.history import Status
 from smartcpd.losses import get
 
 CUBE = (100, 100, 100)

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from smartcpd import datasets
+from smartcpd._app.paper.peers import SparseData, sparse_data
 from smartcpd.errors import DataNotFoundError as NoDataError
-from smartcpd.paper.peers import SparseData, sparse_data
 
 
 class Planted(NamedTuple):

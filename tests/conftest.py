@@ -18,7 +18,7 @@ def elsewhere(tmp_path, monkeypatch):
 
 @pytest.fixture
 def run(capsys):
-    from smartcpd.cli import main  # most tests need none of it
+    from smartcpd._app.cli import main  # most tests need none of it
 
     def call(*arguments):
         with pytest.raises(SystemExit) as ended:

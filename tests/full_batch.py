@@ -5,14 +5,14 @@ from dataclasses import fields
 import numpy as np
 from scipy.linalg import khatri_rao
 
-from smartcpd import threads
+from smartcpd._common import threads
+from smartcpd._common.stacked import stack, unstack
+from smartcpd._methods.smd_phase import Sweeper
+from smartcpd._problem.problem import Problem
+from smartcpd._problem.stopping import Stopping
+from smartcpd._strategies import Settings
 from smartcpd.losses import Data, Domain
-from smartcpd.problem import Problem
 from smartcpd.sampling import Draws
-from smartcpd.solvers import Settings
-from smartcpd.solvers.sweeper import Sweeper
-from smartcpd.stack import stack, unstack
-from smartcpd.stopping import Stopping
 
 
 def settings(n_fibers):

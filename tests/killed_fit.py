@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from smartcpd import datasets
-from smartcpd.fitting import fit
+from smartcpd._fitting.fit import fit
 
 KILLS = 20
 X, _ = datasets.count((60, 50, 40), 5, random_state=3)

@@ -3,9 +3,9 @@
 import numpy as np
 
 from smartcpd import CPModel, Mode
-from smartcpd.consensus import Stability
-from smartcpd.diagnosis import Diagnosis, Finding, Severity
-from smartcpd.history import History, Record, Status
+from smartcpd._fitting.consensus import Stability
+from smartcpd._inference.diagnosis import Diagnosis, Finding, Severity
+from smartcpd._problem.history import History, Record, Status
 from smartcpd.quality import measure
 from smartcpd.report import write_report
 

@@ -5,10 +5,10 @@ import pytest
 
 import smartcpd
 from smartcpd import SparseTensor, datasets
+from smartcpd._fitting.fit import fit
+from smartcpd._strategies.repair import flaws, repaired
 from smartcpd.errors import IncompatibleError
-from smartcpd.fitting import fit
 from smartcpd.metrics import factor_mse
-from smartcpd.repair import flaws, repaired
 
 COUNTS, TRUTH = datasets.count((25, 22, 20), 3, a_max=1.0, random_state=0)
 
@@ -139,7 +139,7 @@ class TestLarge:
             ("part_fit", "PART_CELLS", 1 << 13),
             ("large", "MOST_CELLS", self.X.size - 1),
         ):
-            monkeypatch.setattr(sys.modules[f"smartcpd.solvers.{module}"], name, value)
+            monkeypatch.setattr(sys.modules[f"smartcpd._strategies.{module}"], name, value)
 
     def test_finds_the_factors_from_a_part_and_a_sample(self):
         found = fit(self.X, 2, "poisson", solver="large", random_state=0)
@@ -175,7 +175,7 @@ class TestLarge:
     def test_all_cells_in_the_end_if_they_are_not_too_many(self, monkeypatch):
         import sys
 
-        monkeypatch.setattr(sys.modules["smartcpd.solvers.large"], "MOST_CELLS", 1 << 27)
+        monkeypatch.setattr(sys.modules["smartcpd._strategies.subsampled"], "MOST_CELLS", 1 << 27)
         found = fit(self.X, 2, "poisson", solver="large", random_state=0)
         best = oracle(self.X, self.TRUTH, "poisson")
         assert found.loss <= best.loss + 1e-5
@@ -332,10 +332,11 @@ class TestRepair:
         assert found.loss <= plain.loss + 1e-6
 
     def test_new_components_of_a_matrix_point_downhill(self):
-        from smartcpd import losses, threads
-        from smartcpd.objectives import objective_of
-        from smartcpd.stack import stack
-        from smartcpd.storage import as_storage
+        from smartcpd import losses
+        from smartcpd._common import threads
+        from smartcpd._common.stacked import stack
+        from smartcpd._data.storage import as_storage
+        from smartcpd._objectives import objective_of
 
         rng = np.random.default_rng(0)
         factors = [rng.normal(size=(n, 2)) for n in (12, 10)]
@@ -348,10 +349,11 @@ class TestRepair:
                 assert objective.estimate(stack(new)).loss < objective.estimate(stack(start)).loss
 
     def test_new_components_point_downhill(self):
-        from smartcpd import losses, threads
-        from smartcpd.objectives import objective_of
-        from smartcpd.stack import stack
-        from smartcpd.storage import as_storage
+        from smartcpd import losses
+        from smartcpd._common import threads
+        from smartcpd._common.stacked import stack
+        from smartcpd._data.storage import as_storage
+        from smartcpd._objectives import objective_of
 
         factors = [A.copy() for A in TRUTH]
         for A in factors:

@@ -11,7 +11,7 @@ from benchmarks.report import write_report
 from benchmarks.results import Bars, Lines, Method, Row, Spread, Verdict, shown
 from benchmarks.runner import available, run_case, stored
 from smartcpd import datasets
-from smartcpd.paper.peers import sparse_data, start_for
+from smartcpd._app.paper.peers import sparse_data, start_for
 
 
 def case():

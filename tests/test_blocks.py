@@ -12,12 +12,13 @@ import xarray as xr
 import zarr
 
 import smartcpd
-from smartcpd import SmartCPD, datasets, losses, metrics, objectives
-from smartcpd.blocks import Blocks, opened
-from smartcpd.blocks.source import joined, slabs, source_of
-from smartcpd.blocks.tiles import Tiling
+from smartcpd import SmartCPD, datasets, losses, metrics
+from smartcpd import _objectives as objectives
+from smartcpd._common.stacked import stack
+from smartcpd._data.tiled import Blocks, opened
+from smartcpd._data.tiled.source import joined, slabs, source_of
+from smartcpd._data.tiled.tiles import Tiling
 from smartcpd.errors import IncompatibleError, InvalidDataError, InvalidParameterError
-from smartcpd.stack import stack
 
 SHAPE, CHUNKS, RANK = (60, 50, 40), (20, 20, 20), 3
 SMALL = 800_000
@@ -70,7 +71,7 @@ KINDS = (
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_array_is_read_in_blocks(kind, planted, tmp_path):
     X = as_kind(kind, planted.data, tmp_path)
-    storage = smartcpd.storage.as_storage(X, max_memory=SMALL)
+    storage = smartcpd._data.storage.as_storage(X, max_memory=SMALL)
     assert isinstance(storage, Blocks)
     assert storage.shape == SHAPE
     assert len(list(itertools.product(*(range(len(e) - 1) for e in storage.edges)))) > 1
@@ -80,8 +81,8 @@ def test_every_kind_of_array_is_read_in_blocks(kind, planted, tmp_path):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_fits_into_memory_is_loaded(kind, planted, tmp_path):
-    storage = smartcpd.storage.as_storage(as_kind(kind, planted.data, tmp_path))
-    assert isinstance(storage, smartcpd.storage.Dense)
+    storage = smartcpd._data.storage.as_storage(as_kind(kind, planted.data, tmp_path))
+    assert isinstance(storage, smartcpd._data.storage.Dense)
     np.testing.assert_array_equal(storage.array, planted.data)
 
 
@@ -127,7 +128,8 @@ def test_sums_over_blocks_are_those_over_the_array(loss, planted, tmp_path):
     rng = np.random.default_rng(0)
     A = stack([rng.random((size, RANK)) for size in SHAPE])
     blocks, dense = (
-        objectives.objective_of(s, losses.get(loss)) for s in (storage, smartcpd.storage.Dense(X))
+        objectives.objective_of(s, losses.get(loss))
+        for s in (storage, smartcpd._data.storage.Dense(X))
     )
     value, gradient = blocks.gradient(A)
     expected, slope = dense.gradient(A)
@@ -291,7 +293,7 @@ def test_weights_that_are_even_within_blocks_still_count(planted, tmp_path):
     """Slabs of the length of a chunk weigh 1, 3 and nothing."""
     weights = np.repeat([1.0, 3.0, 0.0], 20)[:, None, None] * np.ones(SHAPE)
     stored = opened(in_zarr(planted.data, tmp_path / "x.zarr"), None, weights, SMALL)
-    here = smartcpd.storage.Dense.of(planted.data, None, weights)
+    here = smartcpd._data.storage.Dense.of(planted.data, None, weights)
     rows = [np.array([5, 25, 45]), np.arange(50), np.arange(40)]
     np.testing.assert_array_equal(stored.gathered(rows).weights[:, 0, 0], [1.0, 3.0, 0.0])
     rng = np.random.default_rng(0)

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from smartcpd import CPModel, SmartCPD, SparseTensor, datasets
-from smartcpd.checkpoints import journal as journal_module
-from smartcpd.checkpoints.journal import Journal
-from smartcpd.checkpoints.values import freeze, restore, thaw
+from smartcpd._fitting.fit import fit
+from smartcpd._problem.checkpoints import journal as journal_module
+from smartcpd._problem.checkpoints.journal import Journal
+from smartcpd._problem.checkpoints.values import freeze, restore, thaw
 from smartcpd.errors import CheckpointError, IncompatibleError
-from smartcpd.fitting import fit
 
 COUNTS, _ = datasets.count((14, 12, 10), 3, a_max=1.5, random_state=1)
 POSITIVE, _ = datasets.gamma((14, 12, 10), 3, random_state=1)

@@ -14,9 +14,9 @@ import pytest
 
 import smartcpd
 from smartcpd import SparseTensor
-from smartcpd.cli import main
-from smartcpd.cli.app import COMMANDS
-from smartcpd.runs import RunFolder
+from smartcpd._app.cli import main
+from smartcpd._app.cli.app import COMMANDS
+from smartcpd._app.run_folder import RunFolder
 
 pytestmark = pytest.mark.usefixtures("elsewhere")
 
@@ -135,7 +135,7 @@ class TestFit:
         assert not os.path.exists("no")
 
     def test_resume_of_another_fit(self, events, run, monkeypatch):
-        from smartcpd import fitting
+        from smartcpd._fitting import fit as fitting
 
         real = fitting.fit
 

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 import smartcpd
-from smartcpd.cli.app import COMMANDS
+from smartcpd._app.cli.app import COMMANDS
+from smartcpd._app.run_folder import RunFolder
+from smartcpd._data.tables.sql import explained
+from smartcpd._data.tables.wishes import joined, parted
 from smartcpd.errors import InvalidDataError
-from smartcpd.runs import RunFolder
-from smartcpd.tables.sql import explained
-from smartcpd.tables.wishes import joined, parted
 
 pytestmark = pytest.mark.usefixtures("elsewhere")
 
@@ -116,7 +116,7 @@ class TestTables:
 
 
 def _columns(path):
-    from smartcpd.tables.sources import opened
+    from smartcpd._data.tables.sources import opened
 
     with opened(path, None) as source:
         return list(source.columns)
@@ -186,7 +186,7 @@ class TestBadMoments:
             if epochs[-1] < epochs[-2]:
                 raise KeyboardInterrupt
 
-        found = smartcpd.fitting.fit(
+        found = smartcpd._fitting.fit.fit(
             X, 3, "poisson", solver="smd", n_init=6, random_state=0, callback=interrupt_the_second
         )
         assert found.status.interrupted
@@ -214,7 +214,7 @@ class TestBadMoments:
         def broken(*args, **kwargs):
             raise ZeroDivisionError("division by zero")
 
-        monkeypatch.setattr("smartcpd.fitting.fit", broken)
+        monkeypatch.setattr("smartcpd._fitting.fit.fit", broken)
         code, _, err = run(*counts)
         assert code == 1
         assert err.splitlines() == [

@@ -13,8 +13,8 @@ from numba import types
 
 import smartcpd
 from smartcpd import losses
-from smartcpd.kernels import compiling
-from smartcpd.kernels.compiling import in_precision, inline
+from smartcpd._kernels import compiling
+from smartcpd._kernels.compiling import in_precision, inline
 
 PACKAGE = Path(smartcpd.__file__).resolve().parent
 OFFSET = 0.1

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from smartcpd import CPModel, Mode, SmartCPD, datasets
-from smartcpd.consensus import Stability, build
+from smartcpd._app.run_folder import Run, RunFolder
+from smartcpd._fitting.consensus import Stability, build
+from smartcpd._fitting.fit import fit
+from smartcpd._problem.history import History, Record, Status
 from smartcpd.errors import IncompatibleError, InvalidParameterError
-from smartcpd.fitting import fit
-from smartcpd.history import History, Record, Status
 from smartcpd.report import write_report
-from smartcpd.runs import Run, RunFolder
 
 RNG = np.random.default_rng(0)
 SHAPE = (14, 12, 10)

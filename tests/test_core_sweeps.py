@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from smartcpd.core import Starts
-from smartcpd.core.agreement import same_components
-from smartcpd.kernels.core_sweeps import core_sweeps
-from smartcpd.stack import offsets
+from smartcpd._common.agreement import same_components
+from smartcpd._common.stacked import offsets
+from smartcpd._kernels.core_sweeps import core_sweeps
+from smartcpd._strategies.compression import Starts
 
 SHAPES = [(4, 5), (4, 3, 5), (3, 2, 4, 3), (3, 1, 2)]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from smartcpd.curvature import Marginals
-from smartcpd.kernels.coupled_solve import compiled_coupled_solve, coupled_solve, curve
-from smartcpd.solvers import coupled_hessian
-from smartcpd.solvers.coupled_hessian import CoupledHessian
-from smartcpd.stack import offsets, parts, unstack
+from smartcpd._common.stacked import offsets, parts, unstack
+from smartcpd._kernels.coupled_solve import compiled_coupled_solve, coupled_solve, curve
+from smartcpd._methods import coupled_hessian
+from smartcpd._methods.coupled_hessian import CoupledHessian
+from smartcpd._objectives.fisher_weights import Marginals
 
 SHAPES = [(4, 3), (4, 3, 5), (3, 2, 4, 3), (5, 1, 3)]
 

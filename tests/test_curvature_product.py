@@ -5,11 +5,12 @@ import pytest
 from full_batch import example
 from pieces import LOSSES
 
-from smartcpd import SparseTensor, datasets, losses, threads
-from smartcpd.objectives.dense import DenseObjective
-from smartcpd.objectives.sparse import SparseObjective
-from smartcpd.stack import offsets, stack
-from smartcpd.storage import as_storage
+from smartcpd import SparseTensor, datasets, losses
+from smartcpd._common import threads
+from smartcpd._common.stacked import offsets, stack
+from smartcpd._data.storage import as_storage
+from smartcpd._objectives.dense import DenseObjective
+from smartcpd._objectives.sparse import SparseObjective
 
 
 @pytest.fixture(autouse=True)

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from smartcpd import datasets
-from smartcpd.cells import slabs
+from smartcpd._common.model_cells import slabs
+from smartcpd._fitting.model import CPModel
 from smartcpd.datasets import planted
 from smartcpd.errors import InvalidParameterError
-from smartcpd.model import CPModel
 
 quick = settings(max_examples=25, deadline=None)
 ALL = [datasets.count, datasets.binary, datasets.gamma, datasets.simplex, datasets.gaussian]

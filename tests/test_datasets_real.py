@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from smartcpd import datasets
+from smartcpd._data.labels import Kind, LabelledTensor
 from smartcpd.datasets import chicago, files, uci
 from smartcpd.datasets import flower_visits as flowers
 from smartcpd.errors import (
@@ -16,7 +17,6 @@ from smartcpd.errors import (
     InvalidParameterError,
     SmartCPDError,
 )
-from smartcpd.labels import Kind, LabelledTensor
 
 folder = Path(os.environ.get("SMARTCPD_DATA", "/nowhere"))
 

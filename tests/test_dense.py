@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from smartcpd.fitting import fit
-from smartcpd.model import CPModel
+from smartcpd._fitting.fit import fit
+from smartcpd._fitting.model import CPModel
 
 SHAPE = (20, 17, 5)
 

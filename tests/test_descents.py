@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from smartcpd import datasets, metrics
-from smartcpd.fitting import make_settings
-from smartcpd.kernels.passes import compiled_fiber_pass
-from smartcpd.objectives import fibers
-from smartcpd.problem import Problem
-from smartcpd.solvers import descent
-from smartcpd.solvers.descent import PRECISIONS, Descents
-from smartcpd.solvers.tracker import Tracker
-from smartcpd.stack import stack, unstack
+from smartcpd._common.stacked import stack, unstack
+from smartcpd._fitting.fit import make_settings
+from smartcpd._kernels.passes import compiled_fiber_pass
+from smartcpd._methods import descents as descent
+from smartcpd._methods.descents import PRECISIONS, Descents
+from smartcpd._methods.tracker import Tracker
+from smartcpd._objectives import fibers
+from smartcpd._problem.problem import Problem
 
 SHAPE, RANK = (30, 25, 20), 3
 

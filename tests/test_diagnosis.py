@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from smartcpd import CPModel, Mode, SmartCPD, SparseTensor, losses
-from smartcpd.diagnosis import Diagnosis, Finding, Severity, diagnose
+from smartcpd._app.run_folder import Run, RunFolder
+from smartcpd._fitting.fit import fit
+from smartcpd._inference.diagnosis import Diagnosis, Finding, Severity, diagnose
+from smartcpd._problem.history import History, Record, Status
 from smartcpd.errors import InvalidDataError, InvalidParameterError
-from smartcpd.fitting import fit
-from smartcpd.history import History, Record, Status
 from smartcpd.losses import Domain
 from smartcpd.quality import reading
 from smartcpd.report import write_report
-from smartcpd.runs import Run, RunFolder
 
 SHAPE = (16, 14, 12)
 NAMES = (

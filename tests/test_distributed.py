@@ -7,16 +7,11 @@ import numpy as np
 import pytest
 
 from smartcpd import SmartCPD, SparseTensor, datasets, losses
+from smartcpd._objectives import objective_of
 from smartcpd.distributed import Cluster, pool, sharing
 from smartcpd.distributed.tensor import ShardedTensor
 from smartcpd.distributed.worker import Shard
-from smartcpd.errors import (
-    ClusterError,
-    IncompatibleError,
-    InvalidDataError,
-    InvalidParameterError,
-)
-from smartcpd.objectives import objective_of
+from smartcpd.errors import ClusterError, IncompatibleError, InvalidDataError, InvalidParameterError
 from smartcpd.partitions import write_tensor
 from smartcpd.partitions.blocks import RowBlock
 from smartcpd.partitions.held import held_parts

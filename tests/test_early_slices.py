@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from smartcpd import SmartCPD, SparseTensor, datasets
-from smartcpd.rows.early import EarlySlices
-from smartcpd.storage import as_storage
+from smartcpd._data.storage import as_storage
+from smartcpd._inference.streaming.early import EarlySlices
 
 RANK = 3
 X, _ = datasets.count((60, 20, 15), RANK, a_max=1.0, random_state=0)
@@ -65,7 +65,7 @@ def test_what_was_given_may_be_overwritten():
 
 
 def test_components_keep_their_order(monkeypatch):
-    monkeypatch.setattr("smartcpd.rows.early.ENOUGH", 100)
+    monkeypatch.setattr("smartcpd._inference.streaming.early.ENOUGH", 100)
     est = arrived([X[:20]])
     before = est.model_.normalize()
     est.partial_fit(X[20:40])

@@ -6,7 +6,7 @@ import numba
 import numpy as np
 import pytest
 
-from smartcpd.kernels.elementary import exp, log, root
+from smartcpd._kernels.elementary import exp, log, root
 
 EDGES = [0.0, -0.0, np.inf, -np.inf, np.nan, -1.0]
 both_precisions = pytest.mark.parametrize("dtype", ["float32", "float64"])

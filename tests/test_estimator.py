@@ -11,9 +11,10 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import smartcpd
-from smartcpd import SmartCPD, datasets, estimator, losses
+from smartcpd import SmartCPD, datasets, losses
+from smartcpd import _estimator as estimator
+from smartcpd._fitting.fit import fit
 from smartcpd.errors import InvalidDataError, InvalidParameterError
-from smartcpd.fitting import fit
 
 X, _ = datasets.count((9, 8, 7), 2, a_max=1.5, random_state=0)
 QUICK = {"rank": 2, "loss": "poisson", "max_epochs": 5, "random_state": 0}
@@ -167,7 +168,7 @@ def test_its_repr_shows_what_was_changed():
     assert repr(SmartCPD(rank=3, loss="poisson")) == "SmartCPD(loss='poisson', rank=3)"
 
 
-@pytest.mark.parametrize("module", [estimator, losses.custom, smartcpd.model])
+@pytest.mark.parametrize("module", [estimator, losses.custom, smartcpd._fitting.model])
 def test_the_examples_of_the_documentation(module):
     module = inspect.getmodule(module)
     result = doctest.testmod(module)

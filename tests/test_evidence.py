@@ -7,16 +7,16 @@ import pytest
 from scipy.integrate import dblquad, quad
 
 from smartcpd import datasets, losses
-from smartcpd.fitting import make_settings
-from smartcpd.intervals.information import bends_of, information
-from smartcpd.problem import Problem
-from smartcpd.rows.sums import slices_of
-from smartcpd.solvers.bounds import bounds
-from smartcpd.solvers.core import CoreFit
-from smartcpd.solvers.evidence import _log_volume, log_evidence
-from smartcpd.solvers.quasi_newton import Region
-from smartcpd.stack import offsets, stack
-from smartcpd.storage import as_storage
+from smartcpd._common.stacked import offsets, stack
+from smartcpd._data.storage import as_storage
+from smartcpd._fitting.fit import make_settings
+from smartcpd._inference.intervals.information import bends_of, information
+from smartcpd._methods.quasi_newton import Region
+from smartcpd._objectives.slices.sums import slices_of
+from smartcpd._problem.bounds import bounds
+from smartcpd._problem.problem import Problem
+from smartcpd._strategies.dense import CoreFit
+from smartcpd._strategies.evidence import _log_volume, log_evidence
 
 SHAPE, RANK = (7, 6, 5), 3
 MAKERS = {

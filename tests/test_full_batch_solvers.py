@@ -7,12 +7,12 @@ from pieces import LOSSES
 from scipy.optimize import minimize
 
 from smartcpd import SparseTensor, datasets, losses
+from smartcpd._common.stacked import stack
+from smartcpd._fitting.fit import fit
+from smartcpd._objectives.kkt import relative_kkt_residual
+from smartcpd._problem.problem import Problem
 from smartcpd.errors import IncompatibleError
-from smartcpd.fitting import fit
-from smartcpd.kkt import relative_kkt_residual
 from smartcpd.metrics import factor_mse
-from smartcpd.problem import Problem
-from smartcpd.stack import stack
 
 SOLVERS = ["lbfgs", "md", "als"]
 COUNTS, TRUTH = datasets.count((12, 10, 8), 2, a_max=1.5, random_state=0)

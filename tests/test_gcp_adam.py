@@ -7,17 +7,18 @@ import pytest
 from full_batch import example
 from scipy.stats import chisquare
 
-from smartcpd import SparseTensor, datasets, losses, threads
+from smartcpd import SparseTensor, datasets, losses
+from smartcpd._common import threads
+from smartcpd._common.stacked import offsets, stack, unstack
+from smartcpd._data.storage import as_storage
+from smartcpd._fitting.fit import fit, make_settings
+from smartcpd._kernels.adam import WORTH_GROUPS
+from smartcpd._methods.base import Task
+from smartcpd._methods.gcp_adam import LEG_CELLS, Adam, GCPAdam
+from smartcpd._objectives import objective_of
+from smartcpd._problem.problem import Problem
 from smartcpd.errors import IncompatibleError
-from smartcpd.fitting import fit, make_settings
-from smartcpd.kernels.adam import WORTH_GROUPS
-from smartcpd.objectives import objective_of
-from smartcpd.problem import Problem
 from smartcpd.sampling.cells import CellDraws, StratifiedCells, UniformCells, random_rows
-from smartcpd.solvers.base import Task
-from smartcpd.solvers.gcp_adam import LEG_CELLS, Adam, GCPAdam
-from smartcpd.stack import offsets, stack, unstack
-from smartcpd.storage import as_storage
 
 X, TRUTH = datasets.count((20, 15, 10), rank=3, random_state=0)
 few_losses = pytest.mark.parametrize("name", ["gaussian", "poisson", "bernoulli-logit", "huber(1)"])

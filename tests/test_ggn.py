@@ -7,10 +7,10 @@ from pieces import LOSSES
 from scipy.optimize import minimize
 
 from smartcpd import SparseTensor, datasets, losses
+from smartcpd._fitting.fit import fit
+from smartcpd._methods.bounded_quadratic import BoundedQuadratic
 from smartcpd.errors import IncompatibleError
-from smartcpd.fitting import fit
 from smartcpd.losses import Data, Domain
-from smartcpd.solvers.bounded_quadratic import BoundedQuadratic
 
 COUNTS, TRUTH = datasets.count((12, 10, 8), 2, a_max=1.5, random_state=0)
 SPARSE = SparseTensor(np.argwhere(COUNTS), COUNTS[COUNTS > 0], COUNTS.shape)

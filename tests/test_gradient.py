@@ -8,11 +8,12 @@ from full_batch import all_fibers, example
 from pieces import LOSSES
 from scipy.stats import chisquare
 
-from smartcpd import losses, threads
-from smartcpd.objectives.dense import DenseObjective
+from smartcpd import losses
+from smartcpd._common import threads
+from smartcpd._common.stacked import stack
+from smartcpd._data.storage import Dense, as_storage
+from smartcpd._objectives.dense import DenseObjective
 from smartcpd.sampling.uniform import Uniform
-from smartcpd.stack import stack
-from smartcpd.storage import Dense, as_storage
 
 every_loss = pytest.mark.parametrize("name", LOSSES)
 every_order = pytest.mark.parametrize("order", [2, 3, 4])

@@ -5,12 +5,12 @@ import pytest
 from pieces import LOSSES
 
 from smartcpd import CPModel, LabelledTensor, Mode, SmartCPD, SparseTensor, losses
+from smartcpd._common.stacked import stack, unstack
+from smartcpd._inference.intervals import estimate
+from smartcpd._inference.intervals.information import expected_bends, gauge, information
+from smartcpd._objectives.slices.terms import cell_terms
 from smartcpd.errors import IncompatibleError, InvalidDataError, InvalidParameterError
-from smartcpd.intervals import estimate
-from smartcpd.intervals.information import expected_bends, gauge, information
 from smartcpd.quality.deviance import cell_losses
-from smartcpd.rows.terms import cell_terms
-from smartcpd.stack import stack, unstack
 
 SHAPE, RANK = (14, 11, 9), 2
 

@@ -10,11 +10,11 @@ from numba import types
 from pieces import LOSSES
 
 from smartcpd import constraints, decompose, losses
+from smartcpd._data.storage import as_storage
+from smartcpd._fitting.fit import fit
+from smartcpd._kernels.compiling import inline
 from smartcpd.errors import InvalidParameterError
-from smartcpd.fitting import fit
-from smartcpd.kernels.compiling import inline
 from smartcpd.losses import Data, Domain
-from smartcpd.storage import as_storage
 
 every_loss = pytest.mark.parametrize("name", LOSSES)
 many = settings(max_examples=60, deadline=None, derandomize=True)

@@ -7,14 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from smartcpd._fitting.model import CPModel
 from smartcpd.errors import IncompatibleError, InvalidParameterError
-from smartcpd.metrics import (
-    factor_match_score,
-    factor_mse,
-    factor_mse_authors,
-    factor_mse_joint,
-)
-from smartcpd.model import CPModel
+from smartcpd.metrics import factor_match_score, factor_mse, factor_mse_authors, factor_mse_joint
 
 quick = settings(max_examples=40, deadline=None)
 MSES = [factor_mse, factor_mse_joint, factor_mse_authors]

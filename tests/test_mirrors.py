@@ -10,8 +10,8 @@ from numba import types
 from pieces import MIRRORS
 
 from smartcpd import mirrors
+from smartcpd._kernels.compiling import inline
 from smartcpd.errors import InvalidParameterError
-from smartcpd.kernels.compiling import inline
 from smartcpd.mirrors.base import MAX_GROWTH
 
 every_map = pytest.mark.parametrize("name", [*MIRRORS, "power(-2)", "power(2)"])

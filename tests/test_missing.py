@@ -6,12 +6,12 @@ from holes import COUNTS, SEEN, TRUTH, model_of, sparse_of, weights_like
 
 import smartcpd
 from smartcpd import CPModel, SmartCPD, SparseTensor, datasets, losses, metrics
-from smartcpd.checkpoints.identity import data_digest
-from smartcpd.core.filling import Filling
+from smartcpd._data.storage import as_storage
+from smartcpd._fitting.fit import fit
+from smartcpd._fitting.identity import data_digest
+from smartcpd._strategies.completion import as_dense
+from smartcpd._strategies.compression.filling import Filling
 from smartcpd.errors import IncompatibleError, InvalidDataError, InvalidParameterError
-from smartcpd.fitting import fit
-from smartcpd.solvers.observed import as_dense
-from smartcpd.storage import as_storage
 
 
 def test_the_ways_to_say_missing_are_the_same():

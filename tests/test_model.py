@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from smartcpd import losses
-from smartcpd.cells import slabs
+from smartcpd._common.model_cells import slabs
+from smartcpd._fitting.model import CPModel
 from smartcpd.errors import (
     IncompatibleError,
     InvalidDataError,
     InvalidParameterError,
     MissingExtraError,
 )
-from smartcpd.model import CPModel
 
 quick = settings(
     max_examples=40,
@@ -140,7 +140,7 @@ class TestValues:
         assert model.values((1, 2, 3)) == pytest.approx(model.full()[1, 2, 3])
 
     def test_more_cells_than_one_piece(self, monkeypatch):
-        monkeypatch.setattr("smartcpd.cells.SLAB_CELLS", 10)
+        monkeypatch.setattr("smartcpd._common.model_cells.SLAB_CELLS", 10)
         model = random_model()
         everywhere = np.indices(model.shape).reshape(3, -1).T
         np.testing.assert_allclose(model.values(everywhere), model.full().ravel())
@@ -328,7 +328,7 @@ class TestFiles:
         def no_space(*_):
             raise OSError("no space left on device")
 
-        monkeypatch.setattr("smartcpd.persistence.os.fsync", no_space)
+        monkeypatch.setattr("smartcpd._fitting.persistence.os.fsync", no_space)
         with pytest.raises(OSError, match="no space"):
             random_model(seed=2).save(tmp_path / "m")
         assert {p.name for p in tmp_path.iterdir()} == {"m.npz", "m.json"}

@@ -9,16 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.decomposition import non_negative_factorization
 
-from smartcpd import SparseTensor, datasets, losses, threads
+from smartcpd import SparseTensor, datasets, losses
+from smartcpd._common import threads
+from smartcpd._common.stacked import parts, stack
+from smartcpd._fitting.fit import fit
+from smartcpd._methods.mixture import Mixture
+from smartcpd._methods.mm import Passes
+from smartcpd._methods.multiplicative import Factors, Updates
+from smartcpd._objectives.kkt import relative_kkt_residual
+from smartcpd._problem.problem import Problem
 from smartcpd.errors import IncompatibleError
-from smartcpd.fitting import fit
-from smartcpd.kkt import relative_kkt_residual
 from smartcpd.metrics import factor_mse
-from smartcpd.problem import Problem
-from smartcpd.solvers.mixture import Mixture
-from smartcpd.solvers.mm import Passes
-from smartcpd.solvers.multiplicative import Factors, Updates
-from smartcpd.stack import parts, stack
 
 LOSSES = ["gamma", "beta(0.5)", "beta(1.5)", "beta(3)", "gaussian"]
 EPS = 1e-9

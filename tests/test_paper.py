@@ -9,21 +9,21 @@ import pytest
 from typer.testing import CliRunner
 
 from smartcpd import datasets
-from smartcpd.cli.app import app
+from smartcpd._app.cli.app import app
+from smartcpd._app.paper import breakdown, claims, figures
+from smartcpd._app.paper import contenders as who
+from smartcpd._app.paper.contenders import Contender, Snapshot, Task
+from smartcpd._app.paper.experiment import Options, Panel, Plan
+from smartcpd._app.paper.experiments import EXPERIMENTS, contours, count, get, real
+from smartcpd._app.paper.runner import folder_of, judged, run
+from smartcpd._app.paper.runs import Row, Runs
+from smartcpd._app.paper.tables import Table, number, seconds
 from smartcpd.errors import (
     DataNotFoundError,
     IncompatibleError,
     InvalidDataError,
     InvalidParameterError,
 )
-from smartcpd.paper import breakdown, claims, figures
-from smartcpd.paper import contenders as who
-from smartcpd.paper.contenders import Contender, Snapshot, Task
-from smartcpd.paper.experiment import Options, Panel, Plan
-from smartcpd.paper.experiments import EXPERIMENTS, contours, count, get, real
-from smartcpd.paper.runner import folder_of, judged, run
-from smartcpd.paper.runs import Row, Runs
-from smartcpd.paper.tables import Table, number, seconds
 
 NAMES = ["count", "binary", "continuous", "simplex", "steps", "contours"]
 NAMES += ["chicago", "pollinators", "uci"]
@@ -204,7 +204,7 @@ class TestEveryExperiment:
     @pytest.mark.parametrize("name", ["binary", "continuous", "simplex", "steps"])
     def test_plans_name_the_papers_sizes(self, name, monkeypatch):
         # Without making the large tensors.
-        monkeypatch.setattr("smartcpd.paper.experiments.binary.ones", lambda task: 15.0)
+        monkeypatch.setattr("smartcpd._app.paper.experiments.binary.ones", lambda task: 15.0)
         small = datasets.binary((4, 4, 4), 2, random_state=0)
         monkeypatch.setattr(datasets, "binary", lambda *a, **k: small)
         plan = get(name).plan(Options())

@@ -8,12 +8,12 @@ import pytest
 
 import smartcpd
 from smartcpd import SmartCPD, SparseTensor, datasets, losses, quality
-from smartcpd.cli import main
+from smartcpd._app.cli import main
+from smartcpd._data.labels import LabelledTensor, Mode
+from smartcpd._data.storage.observed import stacked_rows
+from smartcpd._objectives import objective_of
 from smartcpd.errors import DataNotFoundError, IncompatibleError, InvalidDataError, SmartCPDError
-from smartcpd.labels import LabelledTensor, Mode
-from smartcpd.objectives import objective_of
 from smartcpd.partitions import PartitionedTensor, write_pieces, write_tensor
-from smartcpd.storage.observed import stacked_rows
 
 SHAPE, RANK = (400, 60, 50), 3
 PART = 40_000
@@ -260,7 +260,7 @@ def test_the_command_line_takes_folders(folder, tmp_path, capsys):
 
 
 def test_a_folder_too_large_for_this_machine_is_checked(folder, monkeypatch, capsys):
-    monkeypatch.setattr("smartcpd.memory.of_machine", lambda: 1_200_000)
+    monkeypatch.setattr("smartcpd._common.memory.of_machine", lambda: 1_200_000)
     with pytest.raises(SystemExit) as ended:
         main(["check", str(folder.path), "--rank", str(RANK)])
     assert ended.value.code == 0

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from smartcpd import CPModel, Mode, plots
+from smartcpd._problem.history import History, Record
 from smartcpd.errors import InvalidDataError, InvalidParameterError, MissingExtraError
-from smartcpd.history import History, Record
 
 matplotlib = pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 matplotlib.use("Agg")

@@ -10,10 +10,10 @@ import pytest
 from pieces import CONSTRAINTS, LOSSES, MIRRORS, STEPS
 
 from smartcpd import constraints, losses, mirrors, steps
+from smartcpd._fitting.fit import fit
+from smartcpd._problem.problem import Problem
 from smartcpd.errors import IncompatibleError, InvalidParameterError
-from smartcpd.fitting import fit
 from smartcpd.losses import Data
-from smartcpd.problem import Problem
 
 SHAPE = (6, 5, 4)
 CHOICES = (["auto", *MIRRORS], ["auto", *CONSTRAINTS], ["auto", *STEPS])

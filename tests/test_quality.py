@@ -8,7 +8,7 @@ import pytest
 from pieces import LOSSES
 
 from smartcpd import CPModel, LabelledTensor, Mode, SparseTensor, choose_loss, datasets, losses
-from smartcpd.dispersion import estimate
+from smartcpd._inference.dispersion import estimate
 from smartcpd.errors import InvalidDataError, InvalidParameterError
 from smartcpd.losses import Domain
 from smartcpd.quality import Quality, measure, reading

@@ -9,13 +9,13 @@ import pytest
 from reports import EVIL, MODEL, MODES, NAMES, full_report
 
 from smartcpd import CPModel, Mode
+from smartcpd._fitting.shares import readable
 from smartcpd.errors import InvalidParameterError
 from smartcpd.quality import measure
 from smartcpd.report import write_report
 from smartcpd.report.axes import log_ticks, number_ticks, spread_labels, time_ticks
 from smartcpd.report.repeat import python_code
 from smartcpd.report.text import number, percent
-from smartcpd.shares import readable
 
 
 class Page(HTMLParser):

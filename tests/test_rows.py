@@ -6,12 +6,13 @@ import pytest
 from pieces import LOSSES
 from scipy.optimize import minimize
 
-from smartcpd import SparseTensor, backgrounds, losses
+from smartcpd import SparseTensor, losses
+from smartcpd._data.storage import as_storage
+from smartcpd._kernels.bounded_rows import compiled_bounded_rows
+from smartcpd._methods.row_newton import Rule, solve_rows
+from smartcpd._objectives import backgrounds
+from smartcpd._objectives.slices import slices_of, sparse
 from smartcpd.constraints import get as constraint
-from smartcpd.kernels.bounded_rows import compiled_bounded_rows
-from smartcpd.rows import slices_of, sparse
-from smartcpd.rows.newton import Rule, solve_rows
-from smartcpd.storage import as_storage
 
 SHAPE, RANK = (5, 7, 6), 3
 

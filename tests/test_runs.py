@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from smartcpd import CPModel, Mode
+from smartcpd._app.run_folder import Run, RunFolder
+from smartcpd._app.run_folder.cells import read_cells
+from smartcpd._app.run_folder.factors import file_names
+from smartcpd._problem.history import History, Record, Status
 from smartcpd.errors import InvalidDataError, InvalidParameterError, ModelNotFoundError
-from smartcpd.history import History, Record, Status
 from smartcpd.quality import measure
-from smartcpd.runs import Run, RunFolder
-from smartcpd.runs.cells import read_cells
-from smartcpd.runs.factors import file_names
 
 MODES = (
     Mode("day/time", np.array(["2024-01-01", "2024-01-08", "2024-01-15"], "M8")),

@@ -6,10 +6,10 @@ from pieces import LOSSES
 from scipy import stats
 
 from smartcpd import CPModel, SmartCPD, SparseTensor, datasets, losses
+from smartcpd._inference.likelihood import BASES, log_base
+from smartcpd._inference.surprise import TAILS, tail_probability
 from smartcpd.errors import InvalidParameterError
-from smartcpd.likelihood import BASES, log_base
 from smartcpd.quality.deviance import cell_losses
-from smartcpd.surprise import TAILS, tail_probability
 
 DISTRIBUTIONS = {
     "poisson": (lambda m: stats.poisson(m), None),

@@ -7,8 +7,8 @@ import pytest
 
 import smartcpd
 from smartcpd import SparseTensor, datasets, metrics
+from smartcpd._inference.selection.scores import mean_over
 from smartcpd.errors import IncompatibleError, InvalidDataError, InvalidParameterError
-from smartcpd.selection.scores import mean_over
 
 SHAPE = (24, 20, 18)
 
@@ -221,7 +221,7 @@ class TestErrors:
     def test_of_a_mean(self):
         """The standard error is that of means of independent cells."""
         rng = np.random.default_rng(0)
-        from smartcpd.selection.folds import Fold
+        from smartcpd._inference.selection.folds import Fold
 
         means = []
         for _ in range(300):

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from smartcpd import SparseTensor
+from smartcpd._data.storage import as_storage
+from smartcpd._data.storage.observed import weights_at
+from smartcpd._inference.selection.folds import make_folds
+from smartcpd._inference.selection.zeros import ZeroDraw
 from smartcpd.errors import IncompatibleError, InvalidDataError, InvalidParameterError
-from smartcpd.selection.folds import make_folds
-from smartcpd.selection.zeros import ZeroDraw
-from smartcpd.storage import as_storage
-from smartcpd.storage.observed import weights_at
 
 
 def folds(X, cv=4, holdout="cells", mode=0, seed=0, **more):
@@ -88,7 +88,7 @@ class TestSparse:
 
     def test_scores_stand_for_all_cells(self, sparse, monkeypatch):
         """Weighted sums over held-out cells have the sums over all cells as their expectation."""
-        monkeypatch.setattr("smartcpd.selection.folds.FEWEST_SPARSE_CELLS", 500)
+        monkeypatch.setattr("smartcpd._inference.selection.folds.FEWEST_SPARSE_CELLS", 500)
         dense = sparse.to_dense()
         h = np.random.default_rng(2).random(dense.shape) * (1 + dense)
         sums = []
@@ -101,7 +101,7 @@ class TestSparse:
 
     def test_training_does_not_look_emptier(self, sparse, monkeypatch):
         """What a cell counts in training does not depend, in expectation, on what it holds."""
-        monkeypatch.setattr("smartcpd.selection.folds.FEWEST_SPARSE_CELLS", 4000)
+        monkeypatch.setattr("smartcpd._inference.selection.folds.FEWEST_SPARSE_CELLS", 4000)
         dense = sparse.to_dense()
         total = np.zeros(dense.shape)
         everywhere = np.indices(dense.shape).reshape(3, -1)

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from smartcpd import CPModel, losses
-from smartcpd.selection.candidates import (
+from smartcpd._data.storage import as_storage
+from smartcpd._inference.selection.candidates import (
     candidates_of,
     estimated_r,
     is_overdispersed,
     with_r,
 )
-from smartcpd.selection.likelihood import fitted_scale, has_density, log_density
-from smartcpd.storage import as_storage
+from smartcpd._inference.selection.likelihood import fitted_scale, has_density, log_density
 
 COUNTED = ["poisson", "poisson-log", "negative-binomial(1.7)"]
 MEASURED = ["gaussian", "huber(0.8)", "gamma"]

@@ -6,11 +6,12 @@ from functools import partial
 import numpy as np
 import pytest
 
-from smartcpd import datasets, fitting, losses
+from smartcpd import datasets, losses
+from smartcpd._fitting import fit as fitting
+from smartcpd._fitting.model import CPModel
+from smartcpd._problem.history import Record
 from smartcpd.errors import DivergedError, InvalidParameterError
-from smartcpd.history import Record
 from smartcpd.metrics import factor_mse
-from smartcpd.model import CPModel
 
 fit = partial(fitting.fit, solver="smd")
 TINY = datasets.count((9, 8, 7), 2, a_max=1.5, random_state=0).data

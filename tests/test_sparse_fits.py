@@ -6,11 +6,11 @@ from pieces import CONSTRAINTS, LOSSES, MIRRORS, STEPS
 
 import smartcpd
 from smartcpd import CPModel, SmartCPD, SparseTensor, losses, metrics
+from smartcpd._common.stacked import stack
+from smartcpd._fitting.fit import fit
+from smartcpd._methods.merging import merged_by_information
+from smartcpd._methods.mixture import Mixture
 from smartcpd.errors import IncompatibleError
-from smartcpd.fitting import fit
-from smartcpd.solvers.merging import merged_by_information
-from smartcpd.solvers.mixture import Mixture
-from smartcpd.stack import stack
 
 
 def events(shape=(40, 30, 20), rank=3, count=6000, seed=0):

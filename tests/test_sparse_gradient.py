@@ -5,17 +5,18 @@ import pytest
 from full_batch import all_fibers, example, settings
 from pieces import LOSSES
 
-from smartcpd import SparseTensor, losses, threads
-from smartcpd.backgrounds import Exhaustive, HotCells, Sampled
-from smartcpd.model import CPModel
-from smartcpd.objectives import objective_of
-from smartcpd.problem import Problem
+from smartcpd import SparseTensor, losses
+from smartcpd._common import threads
+from smartcpd._common.stacked import offsets, stack
+from smartcpd._data.storage import Dense
+from smartcpd._fitting.model import CPModel
+from smartcpd._methods.smd_phase import sampled_gradient
+from smartcpd._objectives import objective_of
+from smartcpd._objectives.backgrounds import Exhaustive, HotCells, Sampled
+from smartcpd._problem.problem import Problem
 from smartcpd.sampling import Draws
 from smartcpd.sampling.nonempty import Nonempty
 from smartcpd.sampling.nonzeros import Nonzeros
-from smartcpd.solvers.sweeper import sampled_gradient
-from smartcpd.stack import offsets, stack
-from smartcpd.storage import Dense
 
 WITH_ZEROS = [name for name in LOSSES if losses.get(name).allows_zeros]
 every_loss = pytest.mark.parametrize("name", WITH_ZEROS)

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 import smartcpd
 from smartcpd import SparseTensor
+from smartcpd._data.storage import as_storage
+from smartcpd._kernels.sorting import STRICT, sortedness
 from smartcpd.errors import IncompatibleError, InvalidDataError, InvalidParameterError
-from smartcpd.kernels.sorting import STRICT, sortedness
-from smartcpd.storage import as_storage
 
 
 @st.composite

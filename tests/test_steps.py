@@ -9,9 +9,9 @@ from numba import types
 from pieces import LOSSES, STEPS
 
 from smartcpd import losses, mirrors, steps
+from smartcpd._fitting.model import CPModel
+from smartcpd._kernels.compiling import inline
 from smartcpd.errors import InvalidParameterError
-from smartcpd.kernels.compiling import inline
-from smartcpd.model import CPModel
 from smartcpd.steps import Probe
 
 many = settings(max_examples=100, deadline=None, derandomize=True)

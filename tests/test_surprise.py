@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from smartcpd import CPModel, SparseTensor, dispersion, losses
+from smartcpd import CPModel, SparseTensor, losses
+from smartcpd._inference import dispersion
+from smartcpd._inference.surprise import TAILS, huber_normaliser, tail_probability
 from smartcpd.errors import InvalidParameterError
-from smartcpd.surprise import TAILS, huber_normaliser, tail_probability
 
 DRAWS = 40_000
 CASES = [

@@ -19,8 +19,8 @@ import pytest
 
 import smartcpd
 from smartcpd import from_table
+from smartcpd._data.tables import counting, fetching, sorting
 from smartcpd.errors import InvalidDataError, InvalidParameterError, MissingExtraError
-from smartcpd.tables import counting, fetching, sorting
 
 N = 2000
 AREA = 'the "area", é'

@@ -5,17 +5,18 @@ import pytest
 from full_batch import settings
 from scipy.optimize import minimize
 
-from smartcpd import constraints, losses, threads
+from smartcpd import constraints, losses
+from smartcpd._common import threads
+from smartcpd._common.stacked import stack, unstack
+from smartcpd._data.storage import as_storage
+from smartcpd._fitting.model import CPModel
+from smartcpd._methods.smd_phase import Sweeper
+from smartcpd._objectives import objective_of
+from smartcpd._problem.problem import Problem
 from smartcpd.errors import IncompatibleError, InvalidParameterError
 from smartcpd.metrics import kkt_residual, stationarity
-from smartcpd.model import CPModel
-from smartcpd.objectives import objective_of
-from smartcpd.problem import Problem
 from smartcpd.sampling.uniform import Uniform
-from smartcpd.solvers.sweeper import Sweeper
-from smartcpd.stack import stack, unstack
 from smartcpd.steps import Constant
-from smartcpd.storage import as_storage
 
 SHAPE, RANK, N_FIBERS = (8, 7, 6), 2, 4
 BOX = "box(0.01, 3)"

@@ -4,11 +4,12 @@ import numba
 import numpy as np
 import pytest
 
-from smartcpd import losses, threads
+from smartcpd import losses
+from smartcpd._common import threads
+from smartcpd._data.storage import as_storage
+from smartcpd._fitting.fit import fit
+from smartcpd._objectives import objective_of
 from smartcpd.errors import InvalidParameterError
-from smartcpd.fitting import fit
-from smartcpd.objectives import objective_of
-from smartcpd.storage import as_storage
 
 # At this size both threads get work, in passes over the data and in steps.
 SHAPE, RANK, N_FIBERS = (200, 120, 60), 30, 150

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from smartcpd._data.tns import read_tns, write_tns
 from smartcpd.errors import InvalidDataError, InvalidParameterError
-from smartcpd.tns import read_tns, write_tns
 
 INTEGERS = ["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
 FLOATS = ["float16", "float32", "float64"]
@@ -37,7 +37,7 @@ def read(tmp_path):
 
 
 def small_blocks(n_bytes=40):
-    return mock.patch("smartcpd.tns.reading.BLOCK_BYTES", n_bytes)
+    return mock.patch("smartcpd._data.tns.reading.BLOCK_BYTES", n_bytes)
 
 
 def bits(x):
@@ -94,7 +94,7 @@ class TestRoundTrip:
     @given(tensors([*INTEGERS, *FLOATS]), st.integers(1, 60), st.integers(1, 7))
     def test_the_size_of_blocks_does_not_matter(self, folder, tensor, n_bytes, n_rows):
         write_tns(folder / "whole.tns", *tensor)
-        with mock.patch("smartcpd.tns.writing.ROWS_AT_ONCE", n_rows):
+        with mock.patch("smartcpd._data.tns.writing.ROWS_AT_ONCE", n_rows):
             write_tns(folder / "parts.tns", *tensor)
         assert (folder / "parts.tns").read_bytes() == (folder / "whole.tns").read_bytes()
         with small_blocks(n_bytes):
@@ -127,7 +127,9 @@ class TestRoundTrip:
     def test_a_failed_write_leaves_the_old_file(self, tmp_path):
         write_tns(tmp_path / "x.tns", [np.arange(3)], np.arange(3), (3,))
         before = (tmp_path / "x.tns").read_bytes()
-        broken = mock.patch("smartcpd.tns.writing._formatted", side_effect=OSError("disk full"))
+        broken = mock.patch(
+            "smartcpd._data.tns.writing._formatted", side_effect=OSError("disk full")
+        )
         with broken, pytest.raises(OSError, match="disk full"):
             write_tns(tmp_path / "x.tns", [np.arange(4)], np.arange(4), (4,))
         assert (tmp_path / "x.tns").read_bytes() == before

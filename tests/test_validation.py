@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from smartcpd import decompose
+from smartcpd._fitting.fit import fit
+from smartcpd._fitting.model import CPModel
 from smartcpd.errors import InvalidDataError, InvalidParameterError, SmartCPDError
-from smartcpd.fitting import fit
-from smartcpd.model import CPModel
 
 SHAPE = (4, 3, 2)
 BAD_CELL = (2, 1, 0)

@@ -6,15 +6,16 @@ from full_batch import all_fibers, example, settings
 from holes import agrees, explicit, sparse_of, spoilt, weights_like
 from pieces import LOSSES
 
-from smartcpd import SparseTensor, datasets, losses, threads
-from smartcpd.objectives import objective_of
-from smartcpd.problem import Problem
-from smartcpd.sample import CellSample
+from smartcpd import SparseTensor, datasets, losses
+from smartcpd._common import threads
+from smartcpd._common.stacked import offsets, stack
+from smartcpd._data.storage import as_storage
+from smartcpd._methods.smd_phase import sampled_gradient
+from smartcpd._objectives import objective_of
+from smartcpd._objectives.cell_sample import CellSample
+from smartcpd._problem.problem import Problem
 from smartcpd.sampling import Draws
 from smartcpd.sampling.cells import StratifiedCells, UniformCells
-from smartcpd.solvers.sweeper import sampled_gradient
-from smartcpd.stack import offsets, stack
-from smartcpd.storage import as_storage
 
 
 @pytest.fixture(autouse=True)

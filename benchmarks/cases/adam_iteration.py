@@ -15,14 +15,15 @@ import numpy as np
 from benchmarks.cases.against_pyttb import RANK
 from benchmarks.harness import Timing, interleaved
 from benchmarks.results import Lines, Method, Result, Row, Spread, Verdict, blas_threads
-from smartcpd import datasets, threads
-from smartcpd.fitting import make_settings
-from smartcpd.objectives import objective_of
-from smartcpd.paper.peers import sparse_data, start_for
-from smartcpd.problem import Problem
-from smartcpd.solvers.base import Task
-from smartcpd.solvers.gcp_adam import GCPAdam, Run
-from smartcpd.stack import stack
+from smartcpd import datasets
+from smartcpd._app.paper.peers import sparse_data, start_for
+from smartcpd._common import threads
+from smartcpd._common.stacked import stack
+from smartcpd._fitting.fit import make_settings
+from smartcpd._methods.base import Task
+from smartcpd._methods.gcp_adam import GCPAdam, Run
+from smartcpd._objectives import objective_of
+from smartcpd._problem.problem import Problem
 
 PEER_ITERATIONS, MORE = 20, 10
 SAMPLES = (10_000, 1000)

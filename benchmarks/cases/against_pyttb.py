@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks.oracle import oracle
 from benchmarks.results import Method, Remark, Result, Row, Spread, Verdict, blas_threads
 from smartcpd import CPModel, datasets, decompose
-from smartcpd.paper.peers import sparse_data, start_for
+from smartcpd._app.paper.peers import sparse_data, start_for
 
 RANK, MARGIN = 20, 0.005
 SEEDS = (31, 32, 33)

@@ -13,7 +13,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from benchmarks.results import Method, Result, Row, Spread, Verdict
-from smartcpd import SmartCPD, datasets, threads
+from smartcpd import SmartCPD, datasets
+from smartcpd._common import threads
 
 SEEDS = range(971_000, 971_005)
 SLABS = 20

@@ -9,7 +9,8 @@ import numpy as np
 
 from benchmarks.oracle import oracle
 from benchmarks.results import Method, Result, Row, Spread, Verdict
-from smartcpd import SmartCPD, datasets, metrics, threads
+from smartcpd import SmartCPD, datasets, metrics
+from smartcpd._common import threads
 
 N_ORACLES = 5
 SEEDS = range(70_000, 70_020)

@@ -16,7 +16,7 @@ import numpy as np
 
 from benchmarks.planted import Outcome, compiled, count, outcome
 from benchmarks.results import Method, Result, Row, Spread
-from smartcpd import threads
+from smartcpd._common import threads
 
 CASES = ((count(10, (60, 50, 6), a_max=0.6), 30), (count(20, (100, 100, 10)), 10))
 SEED = 941_000
@@ -49,7 +49,7 @@ def _told(found: list[Outcome]) -> dict[str, object]:
 @contextmanager
 def _lowest_loss() -> Iterator[None]:
     """Nothing is ever more probable by far."""
-    core = importlib.import_module("smartcpd.solvers.core")
+    core = importlib.import_module("smartcpd._strategies.dense")
     before, core.DECISIVE = core.DECISIVE, math.inf
     try:
         yield

@@ -17,7 +17,8 @@ import numpy as np
 
 from benchmarks.cases.dense_peers import Reached
 from benchmarks.results import Bars, Method, Result, Row, Spread, Verdict, blas_threads
-from smartcpd import SmartCPD, datasets, metrics, threads
+from smartcpd import SmartCPD, datasets, metrics
+from smartcpd._common import threads
 
 SEEDS, RANK, SNR = range(960_000, 960_004), 20, 20.0
 MOST_ITERATIONS = 1280

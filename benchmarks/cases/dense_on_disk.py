@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.results import Method, Result, Row, Verdict
-from smartcpd import threads
+from smartcpd._common import threads
 from smartcpd.datasets.planted import spiky_factors
 
 SHAPE, QUICK_SHAPE, RANK, CHUNK, SEED = (2000, 2000, 1000), (600, 600, 500), 10, 250, 995_000
@@ -27,7 +27,7 @@ import json, resource, sys
 import numpy as np
 import zarr
 from smartcpd import SmartCPD, metrics
-from smartcpd.blocks.source import Source
+from smartcpd._data.tiled.source import Source
 
 folder, max_memory = sys.argv[1:]
 truth = [np.load(f"{folder}/truth{k}.npy") for k in range(3)]

@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks.planted import Kind, binary, collinear, compiled, count, gamma, outcome
 from benchmarks.results import Method, Result, Row, Spread, Verdict
-from smartcpd import threads
+from smartcpd._common import threads
 
 SEEDS = range(910_000, 910_020)
 CASES: tuple[tuple[Kind, int, int, float | None], ...] = (

@@ -19,10 +19,11 @@ from benchmarks import peers
 from benchmarks.oracle import oracle
 from benchmarks.planted import Kind, binary, compiled, count, gamma
 from benchmarks.results import Bars, Method, Result, Row, Spread, Verdict, blas_threads
-from smartcpd import SmartCPD, metrics, threads
-from smartcpd.paper import peers as paper_peers
-from smartcpd.paper.peers import sparse_data
-from smartcpd.solvers import Report
+from smartcpd import SmartCPD, metrics
+from smartcpd._app.paper import peers as paper_peers
+from smartcpd._app.paper.peers import sparse_data
+from smartcpd._common import threads
+from smartcpd._strategies import Report
 
 SEEDS = range(920_000, 920_020)
 ITERATIONS = 100

@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from benchmarks.results import Method, Result, Row, Verdict
-from smartcpd import CPModel, SmartCPD, losses, threads
-from smartcpd.diagnosis import Severity
+from smartcpd import CPModel, SmartCPD, losses
+from smartcpd._common import threads
+from smartcpd._inference.diagnosis import Severity
 from smartcpd.losses import Domain
 
 SEEDS = range(970_000, 970_010)

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from benchmarks.results import Method, Result, Row, Verdict
-from smartcpd import CPModel, SmartCPD, losses, threads
+from smartcpd import CPModel, SmartCPD, losses
+from smartcpd._common import threads
 
 SEEDS = range(972_000, 972_200)
 RANK, LEVEL = 2, 0.9

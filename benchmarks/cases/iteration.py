@@ -14,14 +14,15 @@ import numpy as np
 
 from benchmarks.harness import interleaved
 from benchmarks.results import Bars, Method, Result, Row, Spread, Verdict
-from smartcpd import datasets, losses, threads
-from smartcpd.fitting import make_settings
-from smartcpd.problem import Problem
+from smartcpd import datasets, losses
+from smartcpd._common import threads
+from smartcpd._common.stacked import stack
+from smartcpd._data.storage import Dense
+from smartcpd._fitting.fit import make_settings
+from smartcpd._methods.smd_phase import Sweeper
+from smartcpd._problem.problem import Problem
 from smartcpd.sampling import Draws
 from smartcpd.sampling.uniform import Uniform
-from smartcpd.solvers.sweeper import Sweeper
-from smartcpd.stack import stack
-from smartcpd.storage import Dense
 
 RANK, N_FIBERS, N_ITERATIONS = 20, 40, 2000
 

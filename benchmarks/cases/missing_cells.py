@@ -14,7 +14,8 @@ import numpy as np
 from benchmarks.oracle import oracle
 from benchmarks.planted import Outcome, compiled, count, is_sure
 from benchmarks.results import Method, Result, Row, Spread, Verdict
-from smartcpd import SmartCPD, metrics, threads
+from smartcpd import SmartCPD, metrics
+from smartcpd._common import threads
 
 SEEDS = range(980_000, 980_020)
 MISSING = 0.3

@@ -13,7 +13,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from benchmarks.results import Method, Result, Row, Spread, Verdict
-from smartcpd import CPModel, SmartCPD, datasets, threads
+from smartcpd import CPModel, SmartCPD, datasets
+from smartcpd._common import threads
 
 SEEDS = range(970_000, 970_005)
 SHAPE, RANK = (100, 60, 40), 5

@@ -12,8 +12,9 @@ from benchmarks import peers
 from benchmarks.ours import seconds_to, shortened, trace_of
 from benchmarks.real_data import nyc_taxi
 from benchmarks.results import Lines, Method, Result, Row, Spread, Verdict, blas_threads
-from smartcpd import SmartCPD, threads
-from smartcpd.paper.peers import sparse_data
+from smartcpd import SmartCPD
+from smartcpd._app.paper.peers import sparse_data
+from smartcpd._common import threads
 
 RANK, LIMIT, MARGIN = 10, 60.0, 1e-6
 """A loss that is higher by the margin, relatively, is called the same."""

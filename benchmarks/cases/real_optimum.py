@@ -14,7 +14,8 @@ import numpy as np
 from benchmarks.ours import tensor_of
 from benchmarks.real_data import chicago_2022, nyc_taxi, uci_chat
 from benchmarks.results import Method, Result, Row, Verdict
-from smartcpd import SmartCPD, threads
+from smartcpd import SmartCPD
+from smartcpd._common import threads
 from smartcpd.errors import IncompatibleError
 
 OTHERS = ("smd", "mm", "md", "lbfgs", "ggn", "gcp-adam")

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from benchmarks.results import Method, Result
 from benchmarks.selecting import COUNT, GAMMA, GAUSSIAN, OVERDISPERSED, outcomes, right_loss, row
-from smartcpd import threads
+from smartcpd._common import threads
 
 SEEDS = range(991_000, 991_010)
 CHOSEN = 0.9

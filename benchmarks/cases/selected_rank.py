@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from benchmarks.results import Method, Result
 from benchmarks.selecting import BINARY, COUNT, GAMMA, exact, in_time, outcomes, row
-from smartcpd import threads
+from smartcpd._common import threads
 
 SEEDS = range(990_000, 990_010)
 FOUND = 0.8

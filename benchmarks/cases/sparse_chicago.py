@@ -13,7 +13,8 @@ from benchmarks import peers
 from benchmarks.ours import seconds_to, shortened, tensor_of, trace_of
 from benchmarks.real_data import chicago_2022
 from benchmarks.results import Lines, Method, Result, Row, Spread, Verdict, blas_threads
-from smartcpd import SmartCPD, threads
+from smartcpd import SmartCPD
+from smartcpd._common import threads
 
 RANK, TARGET, LIMIT = 10, 0.04422, 120.0
 SEEDS = range(5)

@@ -13,7 +13,8 @@ from benchmarks import peers
 from benchmarks.ours import seconds_to
 from benchmarks.real_data import SparseData
 from benchmarks.results import Method, Result, Row, Spread, Verdict
-from smartcpd import SmartCPD, datasets, threads
+from smartcpd import SmartCPD, datasets
+from smartcpd._common import threads
 
 SEEDS = range(930_000, 930_010)
 PEER_SEEDS = SEEDS[:2]

@@ -14,12 +14,13 @@ import numpy as np
 from benchmarks.ours import first_at, tensor_of
 from benchmarks.real_data import umls
 from benchmarks.results import Method, Result, Row, Spread, Verdict
-from smartcpd import SmartCPD, SparseTensor, datasets, threads
-from smartcpd.fitting import make_settings
-from smartcpd.objectives import objective_of
-from smartcpd.problem import Problem
-from smartcpd.solvers.sweeper import sampled_gradient
-from smartcpd.stack import offsets, stack
+from smartcpd import SmartCPD, SparseTensor, datasets
+from smartcpd._common import threads
+from smartcpd._common.stacked import offsets, stack
+from smartcpd._fitting.fit import make_settings
+from smartcpd._methods.smd_phase import sampled_gradient
+from smartcpd._objectives import objective_of
+from smartcpd._problem.problem import Problem
 
 RANK, EPOCHS, SEEDS = 10, 100, range(3)
 SAMPLERS = ("uniform", "nonempty", "nonzeros")

@@ -18,9 +18,10 @@ from benchmarks.harness import interleaved
 from benchmarks.ours import first_at, tensor_of
 from benchmarks.real_data import synthetic_chicago
 from benchmarks.results import Method, Remark, Result, Row, Spread, Verdict
-from smartcpd import SmartCPD, losses, threads
-from smartcpd.objectives import objective_of
-from smartcpd.stack import stack
+from smartcpd import SmartCPD, losses
+from smartcpd._common import threads
+from smartcpd._common.stacked import stack
+from smartcpd._objectives import objective_of
 
 RANK = 10
 FIT = """

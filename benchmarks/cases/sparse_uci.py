@@ -13,7 +13,8 @@ from benchmarks import peers
 from benchmarks.ours import seconds_to, tensor_of
 from benchmarks.real_data import uci_chat
 from benchmarks.results import Bars, Method, Result, Row, Spread, Verdict, blas_threads
-from smartcpd import SmartCPD, threads
+from smartcpd import SmartCPD
+from smartcpd._common import threads
 
 SEEDS = range(5)
 LIMIT = 30.0

@@ -12,7 +12,8 @@ from benchmarks import peers
 from benchmarks.ours import seconds_to, shortened, tensor_of, trace_of
 from benchmarks.real_data import umls
 from benchmarks.results import Lines, Method, Result, Row, Spread, Verdict, blas_threads
-from smartcpd import SmartCPD, threads
+from smartcpd import SmartCPD
+from smartcpd._common import threads
 
 RANK, LOSS, LIMIT = 10, "bernoulli-odds", 30.0
 RATES: tuple[float, ...] = (1e-2, 1e-3)

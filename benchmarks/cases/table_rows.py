@@ -33,7 +33,7 @@ DIRECT = "SELECT day, hour, area, type, {what} AS value FROM '{path}' GROUP BY A
 MEASURED = """
 import json, resource, sys, time
 path, what, query = sys.argv[1:]
-import duckdb, smartcpd, smartcpd.tables
+import duckdb, smartcpd, smartcpd._data.tables
 smartcpd.SparseTensor([[0, 0], [1, 1]])
 began = time.perf_counter()
 if query:

@@ -11,7 +11,7 @@ import numpy as np
 import smartcpd
 from benchmarks.harness import interleaved
 from benchmarks.results import Method, Remark, Result, Row, Spread, Verdict
-from smartcpd.tns import read_tns
+from smartcpd._data.tns import read_tns
 
 N_LINES = 5_200_000
 SHAPE = (6186, 24, 77, 32)

@@ -8,12 +8,13 @@ import numpy as np
 
 from benchmarks.harness import interleaved
 from benchmarks.results import Method, Result, Row, Spread, Verdict
-from smartcpd import datasets, threads
-from smartcpd.fitting import make_settings
-from smartcpd.problem import Problem
+from smartcpd import datasets
+from smartcpd._common import threads
+from smartcpd._common.stacked import stack
+from smartcpd._fitting.fit import make_settings
+from smartcpd._methods.smd_phase import Sweeper
+from smartcpd._problem.problem import Problem
 from smartcpd.sampling.uniform import Uniform
-from smartcpd.solvers.sweeper import Sweeper
-from smartcpd.stack import stack
 
 SHAPE, QUICK_SHAPE, RANK = (1000, 1000, 200), (300, 300, 200), 50
 

@@ -7,20 +7,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from smartcpd import constraints, datasets, losses, metrics, mirrors, sampling, steps
-from smartcpd.files import read, write
-from smartcpd.fitting import decompose, explain
-from smartcpd.labels import LabelledTensor, Mode
-from smartcpd.loss_choice import choose_loss
-from smartcpd.model import CPModel
+from smartcpd._common.version import __version__
+from smartcpd._data.files import read, write
+from smartcpd._data.labels import LabelledTensor, Mode
+from smartcpd._data.storage import SparseTensor
+from smartcpd._fitting.fit import decompose, explain
+from smartcpd._fitting.model import CPModel
+from smartcpd._problem.loss_choice import choose_loss
 from smartcpd.partitions import PartitionedTensor
-from smartcpd.storage import SparseTensor
-from smartcpd.version import __version__
 
 if TYPE_CHECKING:
     from smartcpd import distributed, partitions, plots, quality, report
-    from smartcpd.estimator import SmartCPD
-    from smartcpd.selection import cross_validate, select
-    from smartcpd.tables import from_table
+    from smartcpd._data.tables import from_table
+    from smartcpd._estimator import SmartCPD
+    from smartcpd._inference.selection import cross_validate, select
 
 logging.getLogger(__name__).addHandler(logging.NullHandler())
 
@@ -60,15 +60,15 @@ def __getattr__(name: str) -> Any:
     of ``import smartcpd``.
     """
     if name == "SmartCPD":
-        from smartcpd.estimator import SmartCPD
+        from smartcpd._estimator import SmartCPD
 
         return SmartCPD
     if name == "from_table":
-        from smartcpd.tables import from_table
+        from smartcpd._data.tables import from_table
 
         return from_table
     if name in ("cross_validate", "select"):
-        return getattr(import_module("smartcpd.selection"), name)
+        return getattr(import_module("smartcpd._inference.selection"), name)
     if name in ("distributed", "partitions", "plots", "quality", "report"):
         return import_module(f"smartcpd.{name}")
     raise AttributeError(f"module 'smartcpd' has no attribute {name!r}")

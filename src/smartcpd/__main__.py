@@ -1,5 +1,5 @@
 """``python -m smartcpd``."""
 
-from smartcpd.cli import main
+from smartcpd._app.cli import main
 
 main()

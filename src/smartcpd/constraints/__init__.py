@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from smartcpd._common.registry import Registry
 from smartcpd.constraints.base import Constraint
-from smartcpd.registry import Registry
 
 registry = Registry("constraint", Constraint, __name__)
 get = registry.get

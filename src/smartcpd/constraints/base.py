@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from smartcpd import mirrors
-from smartcpd.kernels.blocks import project_block
-from smartcpd.kernels.compiling import Block
+from smartcpd._common.piece import Piece
+from smartcpd._kernels.blocks import project_block
+from smartcpd._kernels.compiling import Block
 from smartcpd.mirrors import Mirror
-from smartcpd.piece import Piece
 
 
 @dataclass(frozen=True)

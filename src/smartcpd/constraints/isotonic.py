@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from smartcpd.kernels.compiling import inline
+from smartcpd._kernels.compiling import inline
 
 
 @inline

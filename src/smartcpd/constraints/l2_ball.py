@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from smartcpd._kernels.compiling import inline
 from smartcpd.constraints.signs import EitherSign
 from smartcpd.errors import InvalidParameterError
-from smartcpd.kernels.compiling import inline
 
 MAX_STEPS = 100
 

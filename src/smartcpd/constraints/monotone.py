@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from smartcpd._kernels.copying import copy
 from smartcpd.constraints.isotonic import fit_increasing, workspace
 from smartcpd.constraints.signs import EitherSign
 from smartcpd.errors import InvalidParameterError
-from smartcpd.kernels.copying import copy
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from smartcpd._kernels.copying import copy
 from smartcpd.constraints.base import Constraint
 from smartcpd.constraints.unit_sum import curvature_exponent, fit_unit_sum, workspace
-from smartcpd.kernels.copying import copy
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from smartcpd._kernels.compiling import inline
+from smartcpd._kernels.copying import copy
 from smartcpd.constraints.signs import EitherSign
 from smartcpd.errors import InvalidParameterError
-from smartcpd.kernels.compiling import inline
-from smartcpd.kernels.copying import copy
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from smartcpd.kernels.compiling import inline
-from smartcpd.kernels.elementary import exp, log
+from smartcpd._kernels.compiling import inline
+from smartcpd._kernels.elementary import exp, log
 
 NEWTON_STEPS = 30
 MAX_STEPS = 100

@@ -9,12 +9,12 @@ from typing import Literal
 
 import numpy as np
 
+from smartcpd._data.labels import Kind, Mode
+from smartcpd._data.storage import SparseTensor
+from smartcpd._data.tns import read_tns
 from smartcpd.datasets.files import DataFile
 from smartcpd.datasets.real import RealData, coded, counted
 from smartcpd.errors import InvalidParameterError
-from smartcpd.labels import Kind, Mode
-from smartcpd.storage import SparseTensor
-from smartcpd.tns import read_tns
 
 SHAPE = (6186, 24, 77, 32)
 

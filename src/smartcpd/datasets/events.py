@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from smartcpd._data.storage import SparseTensor
+from smartcpd._problem.problem import check_integer, check_number
 from smartcpd.datasets.planted import Seed, checked
-from smartcpd.problem import check_integer, check_number
-from smartcpd.storage import SparseTensor
 
 
 class PlantedEvents(NamedTuple):

@@ -9,10 +9,10 @@ from urllib.request import urlopen
 
 import numpy as np
 
+from smartcpd._data.labels import Mode
 from smartcpd.datasets.files import DataFile
 from smartcpd.datasets.real import RealData, coded, counted
 from smartcpd.errors import InvalidDataError
-from smartcpd.labels import Mode
 
 YEARS = range(2011, 2016)
 OUTSIDE = ("BD", "BH", "BS", "CNE", "CNM", "CNT")

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from smartcpd.cells import slabs
+from smartcpd._common.model_cells import slabs
+from smartcpd._fitting.model import unit_columns
 from smartcpd.errors import InvalidParameterError
 from smartcpd.losses import Loss, get
-from smartcpd.model import unit_columns
 
 Seed = int | np.random.Generator | None
 Draw = Callable[[np.ndarray], np.ndarray]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from smartcpd.labels import LabelledTensor, Mode
-from smartcpd.storage import SparseTensor
+from smartcpd._data.labels import LabelledTensor, Mode
+from smartcpd._data.storage import SparseTensor
 
 
 @dataclass(frozen=True, repr=False)

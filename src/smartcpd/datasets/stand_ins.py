@@ -9,11 +9,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from smartcpd._data.labels import Mode
+from smartcpd._data.storage import SparseTensor
 from smartcpd.datasets.events import events
 from smartcpd.datasets.planted import Seed
 from smartcpd.datasets.real import RealData
-from smartcpd.labels import Mode
-from smartcpd.storage import SparseTensor
 
 RANK = 10
 

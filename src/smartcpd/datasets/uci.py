@@ -6,12 +6,12 @@ import gzip
 
 import numpy as np
 
+from smartcpd._data.labels import Kind, Mode
+from smartcpd._data.storage import SparseTensor
+from smartcpd._problem.problem import check_integer
 from smartcpd.datasets.files import DataFile
 from smartcpd.datasets.real import RealData
 from smartcpd.errors import InvalidParameterError
-from smartcpd.labels import Kind, Mode
-from smartcpd.problem import check_integer
-from smartcpd.storage import SparseTensor
 
 SECONDS_A_DAY = 86_400
 COLLEGE_MSG = DataFile(

@@ -15,22 +15,22 @@ from typing import Any
 
 import numpy as np
 
-from smartcpd import threads
-from smartcpd.blocks.source import source_of
-from smartcpd.blocks.storage import Blocks, Where
-from smartcpd.blocks.tiles import Rows
-from smartcpd.checkpoints.journal import Journal
+from smartcpd._common import threads
+from smartcpd._common.memory import budget, readable
+from smartcpd._data.labels import LabelledTensor
+from smartcpd._data.storage.dense import Dense
+from smartcpd._data.tiled.source import source_of
+from smartcpd._data.tiled.storage import Blocks, Where
+from smartcpd._data.tiled.tiles import Rows
+from smartcpd._methods.base import Settings, Task
+from smartcpd._objectives.blocks import BlockSum, block_sum
+from smartcpd._problem.checkpoints.journal import Journal
+from smartcpd._problem.problem import Problem
+from smartcpd._strategies.tile_descent import Found, TileTask, descended
 from smartcpd.distributed.sharing import workers_of
 from smartcpd.distributed.traffic import Traffic
 from smartcpd.errors import ClusterError, IncompatibleError, InvalidDataError
-from smartcpd.labels import LabelledTensor
 from smartcpd.losses import Loss
-from smartcpd.memory import budget, readable
-from smartcpd.objectives.blocks import BlockSum, block_sum
-from smartcpd.problem import Problem
-from smartcpd.solvers.base import Settings, Task
-from smartcpd.solvers.tile_descent import Found, TileTask, descended
-from smartcpd.storage.dense import Dense
 
 TILES_A_WORKER = 2
 """At least so many tiles there are for each worker, so that all have something to do."""
@@ -190,7 +190,7 @@ def _dense(cells: list[Any], loss: Loss) -> Dense:
 
 def fit_array_on(client: Any, X: Any, modes: Any, parameters: dict[str, Any]) -> Any:
     """As `fit`, of an array that all workers can read, with descents on tiles made by them."""
-    from smartcpd.fitting import fit  # which knows this module
+    from smartcpd._fitting.fit import fit  # which knows this module
 
     source = source_of(X)
     assert source is not None

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from smartcpd._problem.problem import check_integer
 from smartcpd.errors import IncompatibleError, InvalidParameterError, MissingExtraError
 from smartcpd.partitions.held import HeldParts, held_parts
 from smartcpd.partitions.tensor import PartitionedTensor
-from smartcpd.problem import check_integer
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def as_cluster(client: Any) -> Cluster:
 
 def parts_of(X: Any) -> PartitionedTensor:
     """What a cluster can share out: a partitioned folder, or a list of tensors."""
-    from smartcpd.labels import taken_off
+    from smartcpd._data.labels import taken_off
 
     X, _ = taken_off(X)
     if isinstance(X, PartitionedTensor):

@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from smartcpd.blocks.source import source_of
+from smartcpd._common.memory import readable
+from smartcpd._data.labels import LabelledTensor, taken_off
+from smartcpd._data.tiled.source import source_of
 from smartcpd.distributed.arrays import fit_array_on, with_checkpoint
 from smartcpd.distributed.cluster import as_cluster, parts_of
 from smartcpd.distributed.pool import Pool
 from smartcpd.distributed.tensor import ShardedTensor
 from smartcpd.errors import ClusterError
-from smartcpd.labels import LabelledTensor, taken_off
-from smartcpd.memory import readable
 
 
 def fit_on(client: Any, X: Any, parameters: dict[str, Any]) -> Any:
     """As `fit`, with passes over the data made by a cluster."""
-    from smartcpd.fitting import fit  # which knows this module
+    from smartcpd._fitting.fit import fit  # which knows this module
 
     cluster = as_cluster(client)
     tensor, modes = taken_off(X)

@@ -10,21 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from smartcpd._data.storage.entries import Entries
 from smartcpd.distributed.cluster import Cluster
 from smartcpd.distributed.inquiry import Arguments, Inquiry
-from smartcpd.distributed.sharing import (
-    LOOK,
-    check_memory,
-    gone,
-    lightest,
-    shards_of,
-    workers_of,
-)
+from smartcpd.distributed.sharing import LOOK, check_memory, gone, lightest, shards_of, workers_of
 from smartcpd.distributed.traffic import Traffic, size
 from smartcpd.distributed.worker import Shard, answer, forget
 from smartcpd.partitions.held import HeldParts
 from smartcpd.partitions.tensor import PartitionedTensor
-from smartcpd.storage.entries import Entries
 
 PATIENCE = 3.0
 """Times as long as the others took, after which a shard is given to another worker too, ..."""

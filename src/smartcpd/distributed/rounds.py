@@ -16,17 +16,17 @@ from typing import Any, ClassVar
 import numpy as np
 
 from smartcpd import losses
+from smartcpd._common.stacked import offsets, stack
+from smartcpd._methods.base import Result, Solver, Task
+from smartcpd._methods.expected_counts import serves
+from smartcpd._methods.mixture import Mixture, unit_sums
+from smartcpd._methods.tracker import Tracker
+from smartcpd._objectives import Estimate
+from smartcpd._problem.history import Status
+from smartcpd._problem.problem import Problem
 from smartcpd.distributed.tensor import ShardedTensor
 from smartcpd.distributed.worker import Held, LacksStateError, Shard, summed
 from smartcpd.errors import IncompatibleError
-from smartcpd.history import Status
-from smartcpd.objectives import Estimate
-from smartcpd.problem import Problem
-from smartcpd.solvers.base import Result, Solver, Task
-from smartcpd.solvers.expected_counts import serves
-from smartcpd.solvers.mixture import Mixture, unit_sums
-from smartcpd.solvers.tracker import Tracker
-from smartcpd.stack import offsets, stack
 
 LEAST_UPDATES = 2
 """Local updates, in one round or several, before rows are fetched and the loss is looked at."""

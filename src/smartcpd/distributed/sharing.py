@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from smartcpd._common.memory import readable
 from smartcpd.distributed.worker import Shard
 from smartcpd.errors import ClusterError, InvalidParameterError
-from smartcpd.memory import readable
 from smartcpd.partitions.held import HeldParts
 from smartcpd.partitions.tensor import PartitionedTensor
 

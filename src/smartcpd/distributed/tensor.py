@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from smartcpd._data.storage.entries import Entries
 from smartcpd.distributed import worker
 from smartcpd.distributed.cluster import Cluster
 from smartcpd.distributed.pool import Pool
 from smartcpd.losses import Loss
 from smartcpd.partitions.blocks import RowBlock
 from smartcpd.partitions.tensor import PartitionedTensor
-from smartcpd.storage.entries import Entries
 
 if TYPE_CHECKING:
-    from smartcpd.backgrounds.base import Sum
+    from smartcpd._objectives.backgrounds.base import Sum
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from smartcpd.storage.entries import Entries
+from smartcpd._data.storage.entries import Entries
 
 
 @dataclass

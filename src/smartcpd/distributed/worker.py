@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from smartcpd import threads
+from smartcpd._common import threads
+from smartcpd._data.storage.entries import Entries, smallest
+from smartcpd._data.storage.events import Events
 from smartcpd.partitions.blocks import RowBlock
-from smartcpd.storage.entries import Entries, smallest
-from smartcpd.storage.events import Events
 
 HELD: dict[tuple[str, int], Held] = {}
 """By fit and shard, what this process holds."""
@@ -131,8 +131,8 @@ def summed(
     held: Held, loss: Any, kind: str, A: np.ndarray, want_gradient: bool, convex: bool, n: int
 ) -> Any:
     """The sum over the events of a shard, part after part, and its gradient."""
-    from smartcpd.backgrounds import Sum
-    from smartcpd.objectives.events import event_sum
+    from smartcpd._objectives.backgrounds import Sum
+    from smartcpd._objectives.events import event_sum
 
     total, G = 0.0, np.zeros_like(A) if want_gradient else np.empty(0)
     for events, part in zip(held.events, held.shard.blocks, strict=True):

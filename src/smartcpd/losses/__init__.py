@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from smartcpd._common.registry import Registry
 from smartcpd.losses.base import Data, Domain, Loss
 from smartcpd.losses.custom import CustomLoss, custom
-from smartcpd.registry import Registry
 
 registry = Registry("loss", Loss, __name__)
 get = registry.get

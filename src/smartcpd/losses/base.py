@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from smartcpd.kernels.blocks import entrywise_block, total_block
-from smartcpd.kernels.compiling import Block, inline
-from smartcpd.piece import Piece
+from smartcpd._common.piece import Piece
+from smartcpd._kernels.blocks import entrywise_block, total_block
+from smartcpd._kernels.compiling import Block, inline
 
 EPS = 1e-9
 """Keeps logarithms and quotients finite where the model is zero."""
@@ -39,7 +39,7 @@ class Loss(Piece):
 
     Subclasses are frozen dataclasses whose fields, at most two numbers, reach the formulas as
     ``p``. The formulas are written with float literals (``1.0``, not ``1``) and the ``exp`` and
-    ``log`` of `smartcpd.kernels.elementary`: compiled, they then run in the precision of the data.
+    ``log`` of `smartcpd._kernels.elementary`: compiled, they then run in the precision of the data.
     """
 
     data: ClassVar[Data]

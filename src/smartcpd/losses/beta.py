@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from smartcpd._kernels.elementary import exp, log
 from smartcpd.errors import InvalidParameterError
-from smartcpd.kernels.elementary import exp, log
 from smartcpd.losses.base import EPS, Data, Domain, Loss
 
 

@@ -11,8 +11,8 @@ import numpy as np
 from numba.core import types
 from numba.core.errors import NumbaError
 
+from smartcpd._kernels.compiling import inline
 from smartcpd.errors import InvalidParameterError
-from smartcpd.kernels.compiling import inline
 from smartcpd.losses.base import Data, Domain, Loss
 
 

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from smartcpd._kernels.elementary import log
 from smartcpd.errors import InvalidParameterError
-from smartcpd.kernels.elementary import log
 from smartcpd.losses.base import EPS, Data, Domain, Loss
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from smartcpd.kernels.elementary import log
+from smartcpd._kernels.elementary import log
 from smartcpd.losses.base import EPS, Data, Domain, Loss
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from smartcpd.kernels.elementary import exp
+from smartcpd._kernels.elementary import exp
 from smartcpd.losses.base import Data, Domain, Loss
 
 

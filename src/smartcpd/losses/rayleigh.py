@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from smartcpd.kernels.elementary import log
+from smartcpd._kernels.elementary import log
 from smartcpd.losses.base import EPS, Data, Domain, Loss
 
 HALF_PI = 1.5707963267948966

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from smartcpd._data.storage import Dense, as_storage
+from smartcpd._fitting.model import CPModel
 from smartcpd.errors import IncompatibleError
 from smartcpd.losses import Loss
 from smartcpd.losses.negative_binomial import NegativeBinomial
-from smartcpd.model import CPModel
-from smartcpd.storage import Dense, as_storage
 
 MOST_CELLS = 1 << 23
 """Of the tensor or of its core: what is worked on at once."""

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from smartcpd._fitting.model import CPModel, best_pairs, mode_cosines, unit_columns
 from smartcpd.errors import IncompatibleError
-from smartcpd.model import CPModel, best_pairs, mode_cosines, unit_columns
 
 Factors = CPModel | Sequence[np.ndarray]
 

@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from smartcpd import mirrors, threads
+from smartcpd import mirrors
+from smartcpd._common import threads
+from smartcpd._common.stacked import offsets, stack
+from smartcpd._fitting.model import CPModel
+from smartcpd._objectives import objective_of
+from smartcpd._objectives.kkt import relative_kkt_residual
+from smartcpd._problem.problem import Problem
 from smartcpd.errors import IncompatibleError, InvalidParameterError
-from smartcpd.kkt import relative_kkt_residual
-from smartcpd.model import CPModel
-from smartcpd.objectives import objective_of
-from smartcpd.problem import Problem
-from smartcpd.stack import offsets, stack
 
 
 def kkt_residual(

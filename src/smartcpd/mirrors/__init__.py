@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from smartcpd._common.registry import Registry
 from smartcpd.mirrors.base import Mirror
-from smartcpd.registry import Registry
 
 registry = Registry("mirror", Mirror, __name__)
 get = registry.get

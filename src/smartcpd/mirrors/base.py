@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from smartcpd.kernels.blocks import move_block, transform_block
-from smartcpd.kernels.compiling import Block
-from smartcpd.piece import Piece
+from smartcpd._common.piece import Piece
+from smartcpd._kernels.blocks import move_block, transform_block
+from smartcpd._kernels.compiling import Block
 
 MAX_GROWTH = 100.0
 """The most one step may multiply an entry by.

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from smartcpd.kernels.elementary import exp, log
+from smartcpd._kernels.elementary import exp, log
 from smartcpd.mirrors.base import TINY, Mirror
 
 LOG_MAX_GROWTH = 23.0

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from smartcpd.stack import offsets
+from smartcpd._common.stacked import offsets
 
 
 @dataclass(frozen=True)

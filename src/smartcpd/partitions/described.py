@@ -6,12 +6,12 @@ from functools import cached_property
 
 import numpy as np
 
+from smartcpd._data.storage.base import SparseStorage
+from smartcpd._data.storage.events import Events
+from smartcpd._data.storage.sparse import TINY
 from smartcpd.errors import IncompatibleError, InvalidDataError
 from smartcpd.losses import Data, Loss
 from smartcpd.partitions.manifest import Manifest
-from smartcpd.storage.base import SparseStorage
-from smartcpd.storage.events import Events
-from smartcpd.storage.sparse import TINY
 
 
 class DescribedStorage(SparseStorage):

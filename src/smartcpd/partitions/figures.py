@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from smartcpd._data.storage.entries import Entries
 from smartcpd.partitions.manifest import Part
-from smartcpd.storage.entries import Entries
 
 SAMPLE = 1 << 16
 """Entries that are kept apart, to judge scales by."""

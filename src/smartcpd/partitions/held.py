@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from smartcpd._data.storage import Dense, SparseTensor, Storage, as_storage
+from smartcpd._data.storage.entries import Entries, smallest
 from smartcpd.errors import InvalidDataError
 from smartcpd.partitions.figures import Figures
 from smartcpd.partitions.manifest import Manifest
 from smartcpd.partitions.tensor import PartitionedTensor
 from smartcpd.partitions.writing import described
-from smartcpd.storage import Dense, SparseTensor, Storage, as_storage
-from smartcpd.storage.entries import Entries, smallest
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from smartcpd.atomic import replace_file
+from smartcpd._common.atomic import replace_file
+from smartcpd._data.storage.entries import smallest
 from smartcpd.errors import DataNotFoundError, InvalidDataError
-from smartcpd.storage.entries import smallest
 
 VERSION = 1
 NAME = "manifest.json"

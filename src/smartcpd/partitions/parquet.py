@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from smartcpd._data.storage.entries import Entries
 from smartcpd.errors import InvalidDataError
-from smartcpd.storage.entries import Entries
 
 TABLE = "_smartcpd_entries"
 
@@ -37,7 +37,7 @@ def _connection() -> Any:
 
 
 def write_entries(path: Path, entries: Entries) -> None:
-    from smartcpd.tables.sql import literal
+    from smartcpd._data.tables.sql import literal
 
     columns = {f"i{n}": column for n, column in enumerate(entries.columns)}
     columns["value"] = entries.values
@@ -54,7 +54,7 @@ def write_entries(path: Path, entries: Entries) -> None:
 def read_entries(path: Path, order: int, weighted: bool) -> Entries:
     import duckdb
 
-    from smartcpd.tables.sql import literal, reason
+    from smartcpd._data.tables.sql import literal, reason
 
     names = [f"i{n}" for n in range(order)] + ["value"] + ["weight"] * weighted
     try:

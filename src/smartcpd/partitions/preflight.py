@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from smartcpd import threads
+from smartcpd._common import threads
+from smartcpd._common.memory import budget, readable
+from smartcpd._kernels.lanes import padded
 from smartcpd.errors import InvalidParameterError
-from smartcpd.kernels.lanes import padded
 from smartcpd.losses import Loss
-from smartcpd.memory import budget, readable
 from smartcpd.partitions.tensor import PartitionedTensor
 
 PARTS_IN_MEMORY = 4
@@ -73,7 +73,7 @@ def preflight(X: PartitionedTensor, rank: int, loss: Loss | None = None) -> Pref
 
 def _seconds(X: PartitionedTensor, rank: int, loss: Loss) -> float:
     """Reading goes on next to computing: the slower of the two decides."""
-    from smartcpd.objectives.events import event_sum  # objectives are made of storages
+    from smartcpd._objectives.events import event_sum  # objectives are made of storages
 
     number = int(np.argsort([part.nnz for part in X.manifest.parts])[X.n_parts // 2])
     began = time.perf_counter()

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from smartcpd.errors import InvalidParameterError
-from smartcpd.storage.entries import (
+from smartcpd._data.storage.entries import (
     Entries,
     checked_columns,
     checked_shape,
@@ -18,6 +17,7 @@ from smartcpd.storage.entries import (
     significance,
     smallest,
 )
+from smartcpd.errors import InvalidParameterError
 
 ROWS_AT_ONCE = 1 << 21
 """Entries that are divided among parts at a time."""

@@ -11,23 +11,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from smartcpd import memory
+from smartcpd._common import memory
+from smartcpd._common.prefetching import prefetched
+from smartcpd._common.stacked import offsets
+from smartcpd._data.labels import LabelledTensor, Mode
+from smartcpd._data.storage.entries import Entries, significance, smallest
+from smartcpd._data.storage.events import Events
+from smartcpd._data.storage.sparse import SparseTensor, read_events
+from smartcpd._kernels.compiling import Block
 from smartcpd.errors import IncompatibleError, InvalidDataError
-from smartcpd.kernels.compiling import Block
-from smartcpd.labels import LabelledTensor, Mode
 from smartcpd.losses import Loss
 from smartcpd.partitions.blocks import RowBlock
 from smartcpd.partitions.described import DescribedStorage
 from smartcpd.partitions.manifest import FIGURES, LABELS, Manifest
 from smartcpd.partitions.parquet import read_entries
-from smartcpd.prefetching import prefetched
-from smartcpd.stack import offsets
-from smartcpd.storage.entries import Entries, significance, smallest
-from smartcpd.storage.events import Events
-from smartcpd.storage.sparse import SparseTensor, read_events
 
 if TYPE_CHECKING:
-    from smartcpd.backgrounds.base import Sum
+    from smartcpd._objectives.backgrounds.base import Sum
 
 WORKING_COPIES = 2.2
 """Of the entries, that a fit in memory holds at its peak: the draws of sampled batches beside it,
@@ -155,7 +155,7 @@ class PartitionedTensor(DescribedStorage):
         convex: bool = False,
     ) -> Iterator[tuple[RowBlock, Sum]]:
         """What `event_sum` gives for each part, in order, read ahead of their use."""
-        from smartcpd.objectives.events import event_sum  # objectives are made of storages
+        from smartcpd._objectives.events import event_sum  # objectives are made of storages
 
         for number, events in prefetched(range(self.n_parts), self.events):
             block = self.block(number)

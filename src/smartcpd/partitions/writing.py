@@ -13,16 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from smartcpd.atomic import replaced
+from smartcpd._common.atomic import replaced
+from smartcpd._data.labels import Mode
+from smartcpd._data.storage.entries import Entries, canonical, significance
+from smartcpd._data.storage.sparse import ABSENT, SparseTensor
 from smartcpd.errors import InvalidDataError, InvalidParameterError
-from smartcpd.labels import Mode
 from smartcpd.partitions.figures import Figures
 from smartcpd.partitions.manifest import FIGURES, LABELS, Manifest, Part
 from smartcpd.partitions.parquet import write_entries
 from smartcpd.partitions.spool import Spool
 from smartcpd.partitions.tensor import PartitionedTensor
-from smartcpd.storage.entries import Entries, canonical, significance
-from smartcpd.storage.sparse import ABSENT, SparseTensor
 
 N_PARTS = 64
 """Enough to be shared out evenly among the workers of a cluster, if the parts ..."""

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from smartcpd._fitting.model import CPModel
+from smartcpd._fitting.shares import readable
 from smartcpd.errors import InvalidParameterError
-from smartcpd.model import CPModel
 from smartcpd.plots.factors import draw_column
 from smartcpd.plots.figure import BLUE, GREY, axes_or_new, bare, pyplot
 from smartcpd.report.text import percent
-from smartcpd.shares import readable
 
 WIDTH, HEIGHT = 3.6, 2.3
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from smartcpd._problem.history import History
 from smartcpd.errors import InvalidDataError
-from smartcpd.history import History
 from smartcpd.plots.figure import DASHES, PHASES, axes_or_new, bare
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from smartcpd.labels import Kind, Mode
+from smartcpd._data.labels import Kind, Mode
 from smartcpd.plots.figure import BLUE, ORANGE, bare
 from smartcpd.report.axes import spread_labels
 from smartcpd.report.text import shortened

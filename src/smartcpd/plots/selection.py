@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from smartcpd.plots.figure import DASHES, PHASES, axes_or_new, bare
 
 if TYPE_CHECKING:
-    from smartcpd.selection import Selection
+    from smartcpd._inference.selection import Selection
 
 
 def plot_selection(selection: Selection, ax: Any = None) -> Any:

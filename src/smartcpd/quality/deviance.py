@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from smartcpd.kernels.compiling import Block
+from smartcpd._kernels.compiling import Block
 from smartcpd.losses import Domain, Loss
 from smartcpd.losses.rayleigh import Rayleigh
 

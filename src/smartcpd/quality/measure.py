@@ -7,20 +7,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from smartcpd import threads
-from smartcpd.blocks import Blocks
-from smartcpd.blocks.excerpt import excerpt
+from smartcpd._common import threads
+from smartcpd._data.storage import Dense, SparseStorage, as_storage
+from smartcpd._data.tiled import Blocks
+from smartcpd._fitting.model import CPModel
+from smartcpd._inference.excerpt import excerpt
+from smartcpd._objectives import mean_loss
 from smartcpd.errors import InvalidParameterError
 from smartcpd.losses import Loss
-from smartcpd.model import CPModel
-from smartcpd.objectives import mean_loss
 from smartcpd.quality.calibration import Calibration
 from smartcpd.quality.deviance import best_constant, cell_losses, saturated_losses
 from smartcpd.quality.hot_spots import Cells, Slices
 from smartcpd.quality.noise import data_name, has_scale, variance
 from smartcpd.quality.reading import Batch, Reading
 from smartcpd.quality.result import Quality
-from smartcpd.storage import Dense, SparseStorage, as_storage
 
 CONSTANT_FROM = 1 << 18
 """Cells of which the best constant is found; its loss is then taken over all."""

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from smartcpd.backgrounds.sampled import weighted_cells
-from smartcpd.cells import SLAB_CELLS, slabs, values_at
+from smartcpd._common.model_cells import SLAB_CELLS, slabs, values_at
+from smartcpd._common.stacked import stack
+from smartcpd._data.storage import Dense, SparseStorage, SparseTensor, Storage
+from smartcpd._data.storage.observed import stacked_rows, weights_at
+from smartcpd._objectives.backgrounds.sampled import weighted_cells
 from smartcpd.losses import Domain, Loss
-from smartcpd.stack import stack
-from smartcpd.storage import Dense, SparseStorage, SparseTensor, Storage
-from smartcpd.storage.observed import stacked_rows, weights_at
 
 READ_WHOLE = 1 << 22
 """Up to this many cells all are read: about a second's work."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from smartcpd.consensus import Stability
-from smartcpd.labels import Kind
+from smartcpd._data.labels import Kind
+from smartcpd._fitting.consensus import Stability
+from smartcpd._fitting.shares import Readable
 from smartcpd.report.pictures import factor_picture
 from smartcpd.report.rows import ModeRows
 from smartcpd.report.text import escape, percent
-from smartcpd.shares import Readable
 
 NAMED_BY = 2
 """Modes that a component is called by."""

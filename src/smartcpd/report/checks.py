@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from smartcpd.diagnosis import Diagnosis, Finding, Severity
+from smartcpd._inference.diagnosis import Diagnosis, Finding, Severity
 from smartcpd.report.text import escape, joined
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from smartcpd.history import History
+from smartcpd._problem.history import History
 from smartcpd.report import svg
 from smartcpd.report.axes import log_ticks, number_ticks
 from smartcpd.report.text import escape, number

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from smartcpd.labels import Mode
+from smartcpd._data.labels import Mode
 from smartcpd.quality import Bin, Quality
 from smartcpd.report import svg
 from smartcpd.report.axes import log_ticks, number_ticks

@@ -9,10 +9,11 @@ from importlib import resources
 from string import Template
 from typing import Any
 
-from smartcpd.consensus import Stability
-from smartcpd.diagnosis import Diagnosis
-from smartcpd.history import History, Status
-from smartcpd.model import CPModel
+from smartcpd._fitting.consensus import Stability
+from smartcpd._fitting.model import CPModel
+from smartcpd._fitting.shares import Readable, readable
+from smartcpd._inference.diagnosis import Diagnosis
+from smartcpd._problem.history import History, Status
 from smartcpd.quality import Quality
 from smartcpd.report import checks, fit, repeat
 from smartcpd.report.cards import component_cards, share_bar, titles
@@ -20,7 +21,6 @@ from smartcpd.report.convergence import loss_curve
 from smartcpd.report.pictures import positions, shape_of
 from smartcpd.report.rows import ModeRows, kept_rows
 from smartcpd.report.text import embedded, escape, joined, number, percent
-from smartcpd.shares import Readable, readable
 
 
 def render(

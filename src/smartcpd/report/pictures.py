@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from smartcpd.labels import Kind
+from smartcpd._data.labels import Kind
 from smartcpd.report import svg
 from smartcpd.report.axes import number_ticks, spread_labels, time_ticks
 from smartcpd.report.rows import ModeRows

@@ -36,7 +36,7 @@ def versions() -> dict[str, str]:
 
 def python_code(settings: Mapping[str, Any], rank: int, loss: str | None) -> str:
     """The call that fits this model: its rank, its loss, and what else is not as usual."""
-    from smartcpd.fitting import fit
+    from smartcpd._fitting.fit import fit
 
     arguments: dict[str, Any] = {"rank": rank, "loss": loss or "gaussian"}
     for name, parameter in inspect.signature(fit).parameters.items():

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from smartcpd.labels import Kind, Mode
+from smartcpd._data.labels import Kind, Mode
+from smartcpd._fitting.shares import Readable
 from smartcpd.report.text import shortened
-from smartcpd.shares import Readable
 
 NUMBERS = 60_000
 """Entries of factors that a page holds, of all modes and components together."""

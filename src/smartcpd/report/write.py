@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from smartcpd.consensus import Consensus, Stability
-from smartcpd.diagnosis import Diagnosis
+from smartcpd._fitting.consensus import Consensus, Stability
+from smartcpd._fitting.model import CPModel
+from smartcpd._inference.diagnosis import Diagnosis
+from smartcpd._problem.history import History, Status
 from smartcpd.errors import InvalidParameterError
-from smartcpd.history import History, Status
-from smartcpd.model import CPModel
 from smartcpd.quality import Quality
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from smartcpd.registry import Registry
+from smartcpd._common.registry import Registry
 from smartcpd.sampling.base import Draws, Sampler
 
 registry = Registry("sampler", Sampler, __name__)

@@ -7,8 +7,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from smartcpd.piece import Piece
-from smartcpd.storage import Storage
+from smartcpd._common.piece import Piece
+from smartcpd._data.storage import Storage
 
 
 class Draws(NamedTuple):

@@ -9,10 +9,10 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from smartcpd._common.stacked import offsets
+from smartcpd._data.storage import InMemory, SparseTensor, Storage
+from smartcpd._kernels.cells import compiled_place
 from smartcpd.errors import IncompatibleError
-from smartcpd.kernels.cells import compiled_place
-from smartcpd.stack import offsets
-from smartcpd.storage import InMemory, SparseTensor, Storage
 
 MIN_SAMPLES = 1000
 SHARES = 1000

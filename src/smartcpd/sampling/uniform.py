@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from smartcpd._data.storage import Storage
 from smartcpd.sampling.base import Draws, Sampler, random_fibers
-from smartcpd.storage import Storage
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from smartcpd.registry import Registry
+from smartcpd._common.registry import Registry
 from smartcpd.steps.base import Probe, Step
 
 registry = Registry("step", Step, __name__)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
 
-from smartcpd.kernels.blocks import scale_block
-from smartcpd.kernels.compiling import Block
-from smartcpd.piece import Piece
+from smartcpd._common.piece import Piece
+from smartcpd._kernels.blocks import scale_block
+from smartcpd._kernels.compiling import Block
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from smartcpd._kernels.elementary import exp, log
 from smartcpd.errors import InvalidParameterError
-from smartcpd.kernels.elementary import exp, log
 from smartcpd.steps.base import Step
 from smartcpd.steps.constant import Constant
 

@@ -1,0 +1,106 @@
+"""``smartcpd check``."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from smartcpd._app.cli.console import print_json, printable, stdout
+from smartcpd._app.cli.inputs import refuse_stdin
+from smartcpd._app.cli.options import Header, Json
+from smartcpd._data.files import is_tensor_file
+
+EXAMPLES = """\
+Examples:
+
+smartcpd check events.csv.gz
+
+smartcpd check counts.tns --rank 20
+"""
+
+
+def check(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A tensor or a table.")],
+    rank: Annotated[
+        int, typer.Option("--rank", "-r", min=1, metavar="N", help="For the memory needed.")
+    ] = 10,
+    header: Header = None,
+    json: Json = False,
+) -> None:
+    """Say what a file holds, which losses can describe it, and how to fit it."""
+    from smartcpd._app import inspection as checks
+
+    refuse_stdin(file)
+    if is_tensor_file(file):
+        tensor = checks.check_tensor(file, rank)
+        if json:
+            print_json(tensor)
+        else:
+            _print_tensor(stdout(), tensor)
+        return
+    table = checks.check_table(file, header)
+    if json:
+        print_json(table)
+    else:
+        _print_table(stdout(), table)
+
+
+def _print_tensor(console: Console, found: dict[str, Any]) -> None:
+    shape = " x ".join(f"{size:,}" for size in found["shape"])
+    console.print(Text(f"{shape}, {found['kind']}, {found['dtype']}", style="bold"))
+    lines = [
+        f"{found['cells']:,} cells, {found['nonzeros']:,} nonzeros ({found['density']:.3g} %), "
+        + _extent(found),
+        f"{found['duplicates']:,} duplicate entries, which are added up"
+        if found["duplicates"]
+        else "no duplicate entries",
+        f"memory: {_size(found['bytes'])} for the data, {_size(found['factor_bytes'])} for the "
+        f"factors of rank {found['rank']}",
+    ]
+    for line in lines:
+        console.print(Text(line))
+    console.print()
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for name, problem in found["losses"].items():
+        mark = Text("no", style="red") if problem else Text("yes", style="green")
+        table.add_row(Text(name), mark, Text(printable(problem or "")))
+    console.print(table)
+    console.print()
+    for sentence in found["advice"]:
+        console.print(Text(f"- {printable(sentence)}"))
+
+
+def _extent(found: dict[str, Any]) -> str:
+    return f"values from {found['lowest']:g} to {found['highest']:g}"
+
+
+def _print_table(console: Console, found: dict[str, Any]) -> None:
+    console.print(Text(f"A table of {found['rows']:,} rows", style="bold"))
+    table = Table(box=None, pad_edge=False)
+    for heading in ("column", "holds", "different (about)", "missing", "as a mode"):
+        numeric = heading.startswith(("different", "missing"))
+        table.add_column(heading, justify="right" if numeric else "left", overflow="fold")
+    for column in found["columns"]:
+        table.add_row(
+            Text(printable(column["name"])),
+            column["holds"],
+            f"{column['different']:,}",
+            f"{column['missing']:,}",
+            column["advice"],
+        )
+    console.print(table)
+    console.print()
+    for sentence in found["advice"]:
+        console.print(Text(f"- {printable(sentence)}"))
+
+
+def _size(n_bytes: float) -> str:
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if n_bytes < 1000 or unit == "GB":
+            break
+        n_bytes /= 1000
+    return f"{n_bytes:,.0f} {unit}" if unit == "bytes" else f"{n_bytes:,.3g} {unit}"

@@ -1,0 +1,103 @@
+"""Components for the terminal: a share, and for each mode what matters of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.text import Text
+
+from smartcpd._app.cli.console import printable
+from smartcpd._data.labels import Kind, Mode
+from smartcpd._fitting.consensus import Stability
+from smartcpd._fitting.shares import Readable
+
+BLOCKS = " ▁▂▃▄▅▆▇█"
+PLAIN = " .:-=+*#%"
+WIDEST = 48
+LABEL = 32
+MOST_NAMES = 200
+TOO_LITTLE = 1e-3
+"""Share of a row that is not worth a mention after others."""
+
+
+def print_components(
+    console: Console, shown: Readable, k: int = 5, stability: Stability | None = None
+) -> None:
+    """A paragraph for each component."""
+    width = min(max(len(mode.name) for mode in shown.model.named_modes), 20)
+    blocks = BLOCKS if (console.encoding or "").lower().startswith("utf") else PLAIN
+    for r, share in enumerate(shown.shares):
+        sure = "" if stability is None else f", {stability.words(int(shown.order[r]))}"
+        size = f"  {share:.1%} of the {shown.share_of}"
+        console.print(Text.assemble((f"{r + 1}", "bold"), size, sure))
+        for n, mode in enumerate(shown.model.named_modes):
+            name = printable(mode.name)[:20].ljust(width)
+            line = _line(mode, shown.model.factors[n][:, r], shown.signed, k, blocks)
+            console.print(Text.assemble("   ", (name, "cyan"), "  ", line))
+
+
+def _line(mode: Mode, column: np.ndarray, signed: bool, k: int, blocks: str) -> str:
+    # Whole numbers are as often names of places as they are amounts, unless there are many.
+    is_named = (
+        mode.kind is Kind.NUMBER and mode.labels.dtype.kind in "iu" and len(mode) <= MOST_NAMES
+    )
+    if mode.kind.ordered and not is_named and len(mode) > 2 and not signed:
+        peak = int(np.argmax(column))
+        end = "" if mode.kind is Kind.CYCLE else f", {_label(mode, 0)} to {_label(mode, -1)}"
+        return f"{_sparkline(column, blocks)}  most at {_label(mode, peak)}{end}"
+    largest = np.argsort(-np.abs(column), kind="stable")[:k]
+    if signed:
+        return ", ".join(f"{_label(mode, i)} {column[i]:+.2g}" for i in largest if column[i])
+    worth = [i for i in largest if column[i] >= TOO_LITTLE] or list(largest[:1])
+    return ", ".join(f"{_label(mode, i)} {column[i]:{_digits(column[i])}}" for i in worth)
+
+
+def _digits(share: float) -> str:
+    return ".0%" if share >= 0.01 else ".2%"
+
+
+def _label(mode: Mode, row: int) -> str:
+    row = range(len(mode))[row]
+    text = Mode(mode.name, mode.labels[row : row + 1], mode.kind).text()[0]
+    text = printable(" ".join(text.split()))
+    return text if len(text) <= LABEL else text[: LABEL - 1] + "…"
+
+
+def _sparkline(values: np.ndarray, blocks: str) -> str:
+    """A row of characters, as tall as the values; neighbours are averaged where there are many."""
+    parts = np.array_split(values, min(values.size, WIDEST))
+    heights = np.array([part.mean() for part in parts])
+    top = heights.max()
+    levels = np.zeros(heights.size, int)
+    if top > 0:
+        levels = np.ceil(heights / top * (len(blocks) - 1) - 1e-9).astype(int)
+    return "".join(blocks[level] for level in levels)
+
+
+def described(
+    shown: Readable, k: int = 10, stability: Stability | None = None
+) -> list[dict[str, Any]]:
+    """The same for programs."""
+
+    def sure(column: int) -> dict[str, Any]:
+        if stability is None:
+            return {}
+        return {"stability": stability.values[column], "found": stability.found[column]}
+
+    return [
+        {
+            "component": r + 1,
+            "share": float(share),
+            **sure(int(shown.order[r])),
+            "top": {
+                mode.name: [
+                    {"label": label, "value": value}
+                    for label, value in shown.model.top(r, n, min(k, len(mode)))
+                ]
+                for n, mode in enumerate(shown.model.named_modes)
+            },
+        }
+        for r, share in enumerate(shown.shares)
+    ]

@@ -1,0 +1,44 @@
+"""Where things are printed: results on standard output, everything else on standard error."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+
+def stdout() -> Console:
+    """Made anew each time, so that redirection is respected."""
+    return Console(highlight=False, soft_wrap=True)
+
+
+def stderr() -> Console:
+    return Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def say(sentence: str, quiet: bool = False) -> None:
+    """Something that is not a result."""
+    if not quiet:
+        stderr().print(Text(printable(sentence), style="dim"))
+
+
+def complain(sentence: str) -> None:
+    stderr().print(Text.assemble(("error: ", "bold red"), printable(sentence)))
+
+
+def print_json(value: Any) -> None:
+    """One JSON value; NaN and infinity, which JSON does not have, become null."""
+    from smartcpd._app.run_folder.run import plain
+
+    json.dump(plain(value), sys.stdout, indent=2, ensure_ascii=False)
+    sys.stdout.write("\n")
+
+
+def printable(text: str) -> str:
+    """Without control characters: labels come from data and could move the cursor."""
+    return "".join(
+        c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text
+    )

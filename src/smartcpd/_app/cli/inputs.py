@@ -1,0 +1,181 @@
+"""Data of any kind from a file: a tensor as it is, a table by its modes."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from smartcpd._data.files import is_tensor_file, read, split
+from smartcpd._data.tables.wishes import joined
+from smartcpd.errors import InvalidParameterError
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """What makes a table a tensor."""
+
+    modes: str | None = None
+    value: str | None = None
+    agg: str = "auto"
+    bins: Mapping[str, str] | None = None
+    top: Mapping[str, int] | None = None
+    rest: str = "gather"
+    where: str | None = None
+    header: bool | None = None
+
+    def chosen(self) -> dict[str, Any]:
+        """Those that the user gave."""
+        usual = TableOptions()
+        found = {name: getattr(self, name) for name in vars(usual)}
+        return {
+            name: value
+            for name, value in found.items()
+            if value not in (None, "", {}) and value != getattr(usual, name)
+        }
+
+    def words(self) -> list[str]:
+        """The same as a command line has it."""
+        found = []
+        for name, value in self.chosen().items():
+            if name == "header":
+                found.append("--header" if value else "--no-header")
+                continue
+            text = value
+            if isinstance(value, Mapping):
+                text = joined(f"{k}={v}" for k, v in value.items())
+            found += ["--bin" if name == "bins" else f"--{name}", str(text)]
+        return found
+
+
+def load(
+    file: str, options: TableOptions, out: Path | None = None, max_memory: str | None = None
+) -> Any:
+    """The tensor that a file holds or that a table makes; straight to ``out`` if that is a folder
+    of parts.
+    """
+    refuse_stdin(file)
+    if is_tensor_file(file):
+        chosen = options.chosen()
+        if chosen:
+            names = ", ".join(word for word in options.words() if word.startswith("--"))
+            raise InvalidParameterError(
+                f"{names} is for tables, and {file} is a tensor already; leave it out."
+            )
+        return read(file, max_memory=max_memory)
+    if not options.modes:
+        raise InvalidParameterError(
+            f"{file} is a table; say which columns are its modes, for example "
+            f"--modes {_some_columns(file)}. 'smartcpd check {file}' shows all columns."
+        )
+    from smartcpd._data.tables import from_table
+
+    return from_table(
+        file,
+        options.modes,
+        options.value,
+        options.agg,
+        bins=options.bins or None,
+        top=options.top or None,
+        rest=options.rest,
+        where=options.where,
+        header=options.header,
+        out=out,
+    )
+
+
+def limited(X: Any, max_memory: str | None) -> Any:
+    """The same data, which is read part by part if it needs more than that; in memory if not."""
+    from smartcpd._common.memory import budget
+    from smartcpd._data.labels import LabelledTensor
+    from smartcpd._data.storage import as_storage
+    from smartcpd._data.tiled.source import source_of
+    from smartcpd.partitions import PartitionedTensor
+
+    allowed = budget(max_memory)
+    if source_of(X) is not None:
+        return as_storage(X, max_memory=max_memory)
+    if isinstance(X, PartitionedTensor):
+        return X.within(allowed)
+    if isinstance(X, LabelledTensor) and isinstance(X.tensor, PartitionedTensor):
+        return replace(X, tensor=X.tensor.within(allowed))
+    return X
+
+
+def needs(X: Any, rank: int, loss: Any) -> list[str]:
+    """What a fit part by part will take, in sentences; nothing for data in memory."""
+    from smartcpd._data.labels import taken_off
+    from smartcpd._data.tiled import Blocks
+    from smartcpd.partitions import PartitionedTensor
+    from smartcpd.partitions.preflight import preflight
+
+    tensor, _ = taken_off(X)
+    if isinstance(tensor, Blocks):
+        return [f"X is {tensor.plan(rank)}."]
+    if not isinstance(tensor, PartitionedTensor):
+        return []
+    found = preflight(tensor, rank)
+    found.check(tensor, rank)
+    return [f"X is {preflight(tensor, rank, loss)}."]
+
+
+def refuse_stdin(file: str) -> None:
+    """Data is read several times, which standard input cannot be."""
+    if file == "-":
+        raise InvalidParameterError(
+            "Standard input cannot be read, since data is read several times; save it to a file "
+            "and name that."
+        )
+
+
+def _some_columns(file: str) -> str:
+    from smartcpd._data.tables.sources import opened
+
+    with opened(file, None) as source:
+        return shlex.quote(joined(list(source.columns)[:3]))
+
+
+def stem(file: str) -> str:
+    """What a file is called, without folders and endings."""
+    path = split(file)[0]
+    if re.search(r"[*?\[]", path.name):
+        path = path.parent
+    name = Path(os.path.abspath(path)).name
+    return (
+        re.sub(
+            r"(\.(gz|zst|csv|tsv|tab|txt|psv|parquet|pq|tns|np[yz]|mat|zarr|nc4?|h5|hdf5|parts))+$",
+            "",
+            name,
+            flags=re.IGNORECASE,
+        )
+        or "data"
+    )
+
+
+def described(X: Any) -> str:
+    """The shape of a tensor, and what it stores if it is sparse."""
+    shape = " x ".join(f"{size:,}" for size in X.shape)
+    tensor = getattr(X, "tensor", X)
+    nonzeros = f", {tensor.nnz:,} nonzeros" if hasattr(tensor, "nnz") else ""
+    return f"{shape}{nonzeros}"
+
+
+def source_facts(file: str, X: Any) -> dict[str, Any]:
+    """Where data came from, so that a run can be traced back to it."""
+    from smartcpd._data.storage import as_storage
+    from smartcpd._fitting.identity import data_digest
+
+    path = split(file)[0]
+    facts: dict[str, Any] = {
+        "file": file,
+        "shape": list(X.shape),
+        "fingerprint": data_digest(as_storage(X)),
+    }
+    if path.is_file():
+        about = path.stat()
+        facts |= {"bytes": about.st_size, "modified": about.st_mtime}
+    return facts

@@ -1,0 +1,98 @@
+"""``smartcpd predict``."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from smartcpd._app.cli.console import print_json, say
+from smartcpd._app.cli.options import Json
+
+EXAMPLES = """\
+Examples:
+
+smartcpd predict chicago-smartcpd --at cells.csv
+
+smartcpd predict chicago-smartcpd --at new.parquet --value n --json
+"""
+
+
+def predict(
+    folder: Annotated[Path, typer.Argument(help="Folder of a run.", metavar="DIR")],
+    at: Annotated[
+        str,
+        typer.Option(
+            "--at",
+            metavar="FILE",
+            help="A table with a column for each mode, a cell a row; dates, times and numbers that "
+            "were binned may be any in the bin.",
+        ),
+    ],
+    value: Annotated[
+        str | None,
+        typer.Option(
+            "--value",
+            help="Column with the values that were observed; by default the one that was fitted.",
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Expected values of cells, and how surprising observed ones are.
+
+    Prints the table as CSV with two more columns: 'mean', the expected value, and, where values are
+    given, 'surprise': the two-sided tail probability of the value under the fitted distribution,
+    near 0 for values that the model did not expect.
+    """
+    from smartcpd._app.run_folder import RunFolder
+    from smartcpd._app.run_folder.cells import read_cells
+
+    run = RunFolder(folder).load()
+    fitted, bins = run.settings.get("value"), run.settings.get("bins")
+    cells = read_cells(at, run.model.named_modes, value, fitted, bins)
+    mean, surprise = _predicted(run, cells)
+    if cells.unknown:
+        say(
+            f"{cells.unknown:,} of {len(mean):,} rows have no mean: "
+            f"{', '.join(cells.examples)} did not occur in the fit."
+        )
+    headings = [mode.name for mode in run.model.named_modes]
+    columns: list[list[Any]] = [list(texts) for texts in cells.texts]
+    if cells.values is not None:
+        headings.append(cells.value_name)
+        columns.append(_optional(cells.values))
+    headings.append("mean")
+    columns.append(_optional(mean))
+    if surprise is not None:
+        headings.append("surprise")
+        columns.append(_optional(surprise))
+    rows = zip(*columns, strict=True)
+    if json:
+        print_json([dict(zip(headings, row, strict=True)) for row in rows])
+        return
+    out = csv.writer(sys.stdout, lineterminator="\n")
+    out.writerow(headings)
+    out.writerows(["" if x is None else x for x in row] for row in rows)
+
+
+def _predicted(run: Any, cells: Any) -> tuple[np.ndarray, np.ndarray | None]:
+    from smartcpd._inference.surprise import tail_probability
+
+    known = (cells.rows >= 0).all(axis=1)
+    mean = np.full(len(known), np.nan)
+    mean[known] = run.model.mean(cells.rows[known])
+    if cells.values is None:
+        return mean, None
+    surprise = np.full(len(known), np.nan)
+    m = run.model.values(cells.rows[known])
+    loss = run.model.loss_function
+    surprise[known] = tail_probability(loss, cells.values[known], m, run.dispersion)
+    return mean, surprise
+
+
+def _optional(numbers: np.ndarray) -> list[float | None]:
+    return [None if np.isnan(x) else float(f"{x:.6g}") for x in numbers]

@@ -1,0 +1,236 @@
+"""``smartcpd select``."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from smartcpd._app.cli import fit_options as how
+from smartcpd._app.cli import options
+from smartcpd._app.cli.console import print_json, printable, say, stdout
+from smartcpd._app.cli.inputs import TableOptions, described, load, stem
+from smartcpd._app.cli.options import pairs, whole_numbers
+from smartcpd._data.tables.wishes import parted
+from smartcpd.errors import InvalidParameterError, MissingExtraError
+
+EXAMPLES = """\
+Examples:
+
+smartcpd select counts.tns
+
+smartcpd select events.csv.gz --modes date,hour,area,type --ranks 5,10,20,30
+
+smartcpd select sales.parquet --modes day,shop,product --value amount --losses gamma,gaussian
+"""
+
+Ranks = Annotated[
+    str,
+    typer.Option(
+        "--ranks", metavar="LOW-HIGH", help="Numbers of components to try: '1-20' or '5,10,20'."
+    ),
+]
+Losses = Annotated[
+    str,
+    typer.Option(
+        "--losses",
+        metavar="NAME,...",
+        help="Losses to compare, the plainest first; auto takes those that suit the values. "
+        "'negative-binomial' has its r estimated.",
+        rich_help_panel=how.METHOD,
+    ),
+]
+Folds = Annotated[
+    int,
+    typer.Option(
+        "--cv", min=2, metavar="N", help="Folds of held-out cells.", rich_help_panel=how.METHOD
+    ),
+]
+Holdout = Annotated[
+    str,
+    typer.Option(
+        "--holdout",
+        metavar="WHAT",
+        help="What is held out: cells or fibers.",
+        rich_help_panel=how.METHOD,
+    ),
+]
+FiberMode = Annotated[
+    str,
+    typer.Option(
+        "--fiber-mode",
+        metavar="MODE",
+        help="Along which mode fibers run, by its number from 0 or its name.",
+        rich_help_panel=how.METHOD,
+    ),
+]
+Restarts = Annotated[
+    int,
+    typer.Option(
+        "--restarts",
+        min=1,
+        metavar="N",
+        help="Fits to all of the data that are compared with each other.",
+        rich_help_panel=how.METHOD,
+    ),
+]
+Jobs = Annotated[
+    int,
+    typer.Option(
+        "--jobs",
+        metavar="N",
+        help="Fits at the same time; -1 for as many as there are cores.",
+        rich_help_panel=how.METHOD,
+    ),
+]
+Picture = Annotated[
+    Path | None,
+    typer.Option(
+        "--plot",
+        metavar="FILE",
+        help="The picture (.png, .svg, .pdf); by default FILE-select.png.",
+        rich_help_panel=how.OUTPUT,
+    ),
+]
+NoPicture = Annotated[
+    bool, typer.Option("--no-plot", help="Draw no picture.", rich_help_panel=how.OUTPUT)
+]
+
+
+def select(
+    file: Annotated[
+        str,
+        typer.Argument(metavar="FILE", help="A table or a tensor, as 'smartcpd fit' takes it."),
+    ],
+    modes: options.Modes = None,
+    value: options.Value = None,
+    agg: options.Agg = "auto",
+    bin_: options.Bin = None,
+    top: options.Top = None,
+    rest: options.Rest = "gather",
+    where: options.Where = None,
+    header: options.Header = None,
+    ranks: Ranks = "1-20",
+    losses: Losses = "auto",
+    constraint: how.ConstraintName = "auto",
+    solver: how.SolverName = "auto",
+    cv: Folds = 5,
+    holdout: Holdout = "cells",
+    fiber_mode: FiberMode = "0",
+    restarts: Restarts = 3,
+    seed: how.Seed = 0,
+    max_time: how.MaxTime = None,
+    jobs: Jobs = -1,
+    plot: Picture = None,
+    no_plot: NoPicture = False,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Which rank and which loss predict cells best that the fit did not see.
+
+    Prints a table of all candidates and a recommendation, and draws a picture. --max-time holds for
+    every single fit.
+    """
+    wanted = whole_range(ranks)
+    named = "auto" if losses == "auto" else [name.strip() for name in parted(losses)]
+    table = TableOptions(
+        modes, value, agg, pairs("--bin", bin_), whole_numbers("--top", top), rest, where, header
+    )
+    picture = None if no_plot else picture_of(file, plot, quiet)
+    from smartcpd._inference.selection import select as find
+
+    say(f"Reading {file} ...", quiet)
+    X = load(file, table)
+    say(f"Comparing ranks of {described(X)} ...", quiet)
+    found = find(
+        X,
+        wanted,
+        named,
+        cv=cv,
+        holdout=holdout,
+        fiber_mode=int(fiber_mode) if fiber_mode.isdigit() else fiber_mode,
+        n_restarts=restarts,
+        n_jobs=jobs,
+        random_state=seed,
+        progress=(lambda line: None) if quiet else say,
+        constraint=constraint,
+        solver=solver,
+        max_time=max_time,
+    )
+    if picture is not None:
+        draw(found, picture)
+    words = ["smartcpd", "fit", file, *table.words(), "--rank", str(found.rank)]
+    show(found, shlex.join([*words, "--loss", str(found.loss)]), picture, json, quiet)
+
+
+def whole_range(text: str) -> list[int]:
+    """``1-20`` or ``5,10,20`` as numbers; a wrong one is a usage error."""
+    found: list[int] = []
+    for part in text.split(","):
+        low, dash, high = (piece.strip() for piece in part.partition("-"))
+        high = high if dash else low
+        if not (low.isdigit() and high.isdigit() and 1 <= int(low) <= int(high)):
+            raise typer.BadParameter(
+                f"{part!r} is not of the form LOW-HIGH or N, such as 1-20 or 5,10,20",
+                param_hint="--ranks",
+            )
+        found += range(int(low), int(high) + 1)
+    return found
+
+
+def picture_of(file: str, wanted: Path | None, quiet: bool) -> Path | None:
+    """Where the picture goes, known to be possible before anything is fitted."""
+    from smartcpd.plots.figure import pyplot
+
+    try:
+        pyplot()
+    except MissingExtraError as error:
+        if wanted is not None:
+            raise
+        say(f"No picture: {error}", quiet)
+        return None
+    from matplotlib.backend_bases import FigureCanvasBase
+
+    path = wanted or Path(f"{stem(file)}-select.png")
+    endings = FigureCanvasBase.get_supported_filetypes()
+    if path.suffix.lstrip(".").lower() not in endings:
+        raise InvalidParameterError(
+            f"--plot {path} has no ending of a picture; use one of {', '.join(sorted(endings))}."
+        )
+    if not path.absolute().parent.is_dir():
+        raise InvalidParameterError(f"--plot {path}: there is no folder {path.absolute().parent}.")
+    return path
+
+
+def draw(found: Any, path: Path) -> None:
+    """Without pyplot, which would look for a display."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6.4, 4.0), layout="constrained")
+    found.plot(figure.subplots())
+    figure.savefig(path, dpi=150)
+
+
+def show(found: Any, command: str, picture: Path | None, json: bool, quiet: bool) -> None:
+    """The table and the sentence on standard output; what to do next on standard error."""
+    if json:
+        print_json(
+            {
+                "rank": found.rank,
+                "loss": str(found.loss),
+                "recommendation": found.recommendation,
+                "table": found.table,
+                "left_out": found.left_out,
+                "seconds": found.seconds,
+                "command": command,
+                "picture": None if picture is None else str(picture),
+            }
+        )
+        return
+    stdout().print(Text(printable(found.recommendation if quiet else str(found))))
+    if picture is not None:
+        stdout().print(Text(f"Picture: {picture}"))
+    say(f"Next: {command}", quiet)

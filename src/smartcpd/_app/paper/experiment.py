@@ -1,0 +1,89 @@
+"""What an experiment is: panels of trials, and what is drawn and printed from their runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from smartcpd._app.paper.contenders import Contender, Task
+from smartcpd._app.paper.runs import Runs
+from smartcpd._app.paper.tables import Table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user chose."""
+
+    quick: bool = False
+    peers: bool = False
+    simulate: bool = False
+    """Run on a simulated stand-in where real data is not at hand; quick runs do so anyway."""
+    seed: int = 0
+    trials: int | None = None
+    limit: float | None = None
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One setting, decomposed by all contenders in every trial.
+
+    Attributes
+    ----------
+    name : str
+    data : str
+        What the data is, in words; runs on other data are not mixed with these.
+    make : callable
+        The task of a trial's seed.
+    contenders : tuple of Contender
+    """
+
+    name: str
+    data: str
+    make: Callable[[int], Task]
+    contenders: tuple[Contender, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is run."""
+
+    panels: tuple[Panel, ...]
+    trials: int
+    limit: float
+    """Seconds a solver may take in a trial; most end before, by their own criterion."""
+    remarks: tuple[str, ...] = ()
+    """What a reader has to know, printed above the tables."""
+    extra: Any = None
+    """Measurements other than runs."""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """An experiment of the paper.
+
+    Attributes
+    ----------
+    name : str
+        On the command line.
+    title : str
+        One line about it.
+    shows : str
+        Which figures and tables of the paper it is about.
+    plan : callable
+        What to run, given the options.
+    figures : callable
+        The figures by name, from the plan and the runs.
+    tables : callable
+        The tables, from the plan and the runs.
+    """
+
+    name: str
+    title: str
+    shows: str
+    plan: Callable[[Options], Plan]
+    figures: Callable[[Plan, Runs], dict[str, Figure]]
+    tables: Callable[[Plan, Runs], list[Table]]

@@ -1,0 +1,46 @@
+"""What experiments with one figure of errors share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from smartcpd._app.paper import figures
+from smartcpd._app.paper.experiment import Plan
+from smartcpd._app.paper.runs import Runs
+from smartcpd._app.paper.tables import Table, number, seconds, summaries
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def draw_errors(name: str) -> Callable[[Plan, Runs], dict[str, Figure]]:
+    """MSE against time and against entries, of the only panel."""
+
+    def draw(plan: Plan, runs: Runs) -> dict[str, Figure]:
+        (panel,) = plan.panels
+        names = [c.name for c in panel.contenders]
+        figure = figures.blank(2, sharey=True)
+        left, right = figure.axes
+        figures.draw_runs(left, runs, panel.name, names, labels=False)
+        figures.draw_runs(right, runs, panel.name, names, scale="entries")
+        right.set_ylabel("")
+        figure.suptitle(panel.data[0].upper() + panel.data[1:], fontsize=figures.TEXT + 1)
+        return {name: figure}
+
+    return draw
+
+
+def error_table(name: str, plan: Plan, runs: Runs, aims: tuple[float, ...], note: str) -> Table:
+    """Errors in the end and medians of the times to some errors, a line for each solver."""
+    header = ["data", "solver", "MSE, mean", "median", *(f"time to {aim:g}" for aim in aims)]
+    rows = []
+    for panel in plan.panels:
+        for contender in panel.contenders:
+            solver = contender.name
+            found = summaries(runs.finals(panel.name, solver, "mse"))
+            times = [seconds(runs.seconds_to(panel.name, solver, "mse", aim)) for aim in aims]
+            if contender.reference:
+                times = [""] * len(aims)
+            rows.append([panel.name, solver, *map(number, found), *times])
+    return Table(name, "MSE of the factors in the end", header, rows, note)

@@ -1,0 +1,152 @@
+"""Upper bounds of a loss for different mirror maps, and how far each lets one step go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from smartcpd._app.paper import figures
+from smartcpd._app.paper.experiment import Experiment, Options, Plan
+from smartcpd._app.paper.runs import Runs
+from smartcpd._app.paper.tables import Table, number
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Function = Callable[[np.ndarray], np.ndarray]
+
+X_VALUE, AT, LOW, HIGH = 3.0, 5.0, 0.5, 10.0
+"""The datum, the coordinates of the point, and the range that is drawn."""
+POINTS = 241
+
+
+@dataclass(frozen=True)
+class Map:
+    """A mirror map for a >= 0, written out for a picture."""
+
+    name: str
+    phi: Function
+    slope: Function
+    curvature: Function
+
+
+MAPS = (
+    Map("½a²", lambda a: 0.5 * a**2, lambda a: a, np.ones_like),
+    Map("a log a", lambda a: a * np.log(a), lambda a: 1 + np.log(a), lambda a: 1 / a),
+    Map("-log a", lambda a: -np.log(a), lambda a: -1 / a, lambda a: 1 / a**2),
+)
+
+
+def loss(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """l(x, m) = m - x log m with m = a + b."""
+    return a + b - X_VALUE * np.log(a + b)
+
+
+def smallest_scale(map_: Map) -> float:
+    """The least L with which the lemma's condition holds on the range that is drawn.
+
+    The convex part at a coordinate is -x log(h a / lambda) times lambda = 1/2, whose curvature is
+    x / (2 a²); L times that of phi must not be below it.
+    """
+    a = np.geomspace(LOW, HIGH, 2000)
+    return float(np.max(0.5 * X_VALUE / a**2 / map_.curvature(a)))
+
+
+def bound(map_: Map, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The right side of the lemma around the point (AT, AT)."""
+    at = np.array(AT)
+    slope = 1 - X_VALUE / (2 * AT)
+    divergence = sum(map_.phi(c) - map_.phi(at) - map_.slope(at) * (c - at) for c in (a, b))
+    return loss(at, at) + slope * (a + b - 2 * AT) + smallest_scale(map_) * divergence
+
+
+def next_point(map_: Map) -> float:
+    """Both coordinates of the bound's minimum; by symmetry they are equal."""
+    found = minimize_scalar(
+        lambda c: float(bound(map_, np.array(c), np.array(c))), bounds=(LOW, HIGH), method="bounded"
+    )
+    return float(found.x)
+
+
+def draw(plan: Plan, runs: Runs) -> dict[str, Figure]:
+    figure = figures.blank(len(MAPS) + 1, height=2.05, sharex=True, sharey=True)
+    axis = np.linspace(LOW, HIGH, POINTS)
+    a, b = np.meshgrid(axis, axis)
+    exact = loss(a, b)
+    above = np.geomspace(0.03, 30.0, 12)
+    shown: list[tuple[str, np.ndarray, float]] = [("the loss itself", exact, float("nan"))]
+    shown += [(f"bound, φ = {m.name}", bound(m, a, b), next_point(m)) for m in MAPS]
+    for ax, (title, values, reached) in zip(figure.axes, shown, strict=True):
+        ax.grid(False)
+        ax.contour(
+            a,
+            b,
+            values,
+            levels=values.min() + above,
+            colors=figures.BLUE,
+            linewidths=0.7,
+            negative_linestyles="solid",
+        )
+        ax.plot([LOW, X_VALUE - LOW], [X_VALUE - LOW, LOW], color=figures.RED, lw=1.6)
+        ax.plot(AT, AT, "o", color=figures.RED, ms=4)
+        ax.annotate(
+            "ā",
+            (AT, AT),
+            (5, 2),
+            textcoords="offset points",
+            fontsize=figures.TEXT,
+            color=figures.RED,
+        )
+        if np.isfinite(reached):
+            ax.annotate(
+                "",
+                (reached, reached),
+                (AT, AT),
+                arrowprops={"arrowstyle": "->", "color": figures.BLACK, "lw": 1.2},
+            )
+        ax.set_title(title, fontsize=figures.TEXT)
+        ax.set_xlabel("$a_1$", fontsize=figures.TEXT)
+        ax.set_xticks(range(2, 11, 2))
+        ax.set_aspect("equal")
+    figure.axes[0].set_ylabel("$a_2$", fontsize=figures.TEXT)
+    return {"contours": figure}
+
+
+def tables(plan: Plan, runs: Runs) -> list[Table]:
+    start, best = (
+        float(loss(np.array(AT), np.array(AT))),
+        float(loss(np.array(X_VALUE), np.array(0))),
+    )
+    rows = []
+    for map_ in MAPS:
+        reached = next_point(map_)
+        now = float(loss(np.array(reached), np.array(reached)))
+        gained = (start - now) / (start - best)
+        scale = number(smallest_scale(map_), 3)
+        rows.append([map_.name, scale, f"{reached:.3f}", f"{now:.4f}", f"{gained:.1%}"])
+    note = (
+        f"From a = ({AT:g}, {AT:g}), L as small as a bound for entries from {LOW:g} "
+        f"to {HIGH:g}; the loss is {start:.4f} there and {best:.4f} at its minimum. The paper "
+        "prints no figures; it states that the step of ½a² is very small, those of the other maps "
+        "much larger."
+    )
+    header = ["φ", "L", "next a₁ = a₂", "loss there", "of the way"]
+    return [Table("contours", "One step on the bound", header, rows, note)]
+
+
+def plan(options: Options) -> Plan:
+    return Plan((), 0, 0.0)
+
+
+EXPERIMENT = Experiment(
+    "contours",
+    "upper bounds of the Poisson loss for different mirror maps",
+    "the contour maps of upper bounds with different phi",
+    plan,
+    draw,
+    tables,
+)

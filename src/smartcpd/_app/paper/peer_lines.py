@@ -1,0 +1,113 @@
+"""The lines that ``--peers`` adds to a figure: those of the peers that are installed."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from importlib.metadata import version
+
+import numpy as np
+
+from smartcpd._app.paper import peers
+from smartcpd._app.paper.contenders import Contender, Snapshot, Task
+
+RATE = 1e-2
+"""Of pyttb's Adam, the better of 1e-3 and 1e-2 on counts."""
+
+
+GENTEN_EPOCHS = (1, 2, 5, 10, 20, 40, 80)
+
+
+def dense(loss: str) -> tuple[Contender, ...]:
+    """For a dense tensor; GenTen takes dense counts as sparse ones, TensorLy fits least squares."""
+    found = []
+    if _installed("pyttb"):
+        found += [
+            _line("pyttb L-BFGS-B", "pyttb", "gcp_opt on all entries", _pyttb_lbfgsb),
+            _line("pyttb Adam", "pyttb", f"gcp_opt, rate {RATE:g}, its own sampler", _pyttb_adam),
+        ]
+    if _installed("pygenten") and loss == "poisson":
+        found.append(
+            _line("GenTen", "pygenten", "cp_opt (L-BFGS-B, memory 100) on nonzeros", _genten_lbfgsb)
+        )
+    if _installed("tensorly"):
+        found.append(
+            _line("TensorLy", "tensorly", "non_negative_parafac_hals, least squares", _tensorly)
+        )
+    return tuple(found)
+
+
+def sparse(loss: str) -> tuple[Contender, ...]:
+    """For a sparse tensor of counts or events."""
+    found = []
+    if _installed("pyttb"):
+        if loss == "poisson":
+            found.append(_line("pyttb CP-APR", "pyttb", "cp_apr pdnr", _pyttb_apr))
+        found.append(_line("pyttb Adam", "pyttb", "gcp_opt, rate 0.001, stratified", _pyttb_sparse))
+    if _installed("pygenten"):
+        if loss == "poisson":
+            found.append(
+                _line("GenTen", "pygenten", "cp_opt (L-BFGS-B, memory 100)", _genten_lbfgsb)
+            )
+        else:
+            found.append(
+                _line("GenTen", "pygenten", "gcp_sgd (Adam), semi-stratified", _genten_sgd)
+            )
+    return tuple(found)
+
+
+def _installed(package: str) -> bool:
+    return importlib.util.find_spec(package) is not None
+
+
+def _line(
+    name: str, package: str, how: str, run: Callable[[Task, float], list[Snapshot]]
+) -> Contender:
+    settings = f"{package} {version(package)}, {how}, random start"
+    return Contender(
+        name, settings, lambda task: run(task, task.limit or peers.NO_LIMIT), compiles=False
+    )
+
+
+def _started(task: Task) -> tuple[peers.SparseData, list[np.ndarray]]:
+    data = peers.sparse_data(task.X)
+    return data, peers.start_for(data, task.rank, task.seed)
+
+
+def _array(task: Task) -> np.ndarray:
+    assert isinstance(task.X, np.ndarray)
+    return task.X
+
+
+def _pyttb_lbfgsb(task: Task, limit: float) -> list[Snapshot]:
+    return peers.pyttb_lbfgsb(_array(task), _started(task)[1], task.loss, limit)
+
+
+def _pyttb_adam(task: Task, limit: float) -> list[Snapshot]:
+    start = _started(task)[1]
+    return peers.pyttb_adam(_array(task), start, task.loss, RATE, limit, task.seed)
+
+
+def _pyttb_sparse(task: Task, limit: float) -> list[Snapshot]:
+    data, start = _started(task)
+    return peers.pyttb_adam(data, start, task.loss, 1e-3, limit, task.seed)
+
+
+def _pyttb_apr(task: Task, limit: float) -> list[Snapshot]:
+    return peers.pyttb_apr(*_started(task), "pdnr", limit)
+
+
+def _genten_lbfgsb(task: Task, limit: float) -> list[Snapshot]:
+    """As many iterations as fit into the limit, judged by a few: GenTen has no clock of its own."""
+    data, start = _started(task)
+    few = peers.genten_lbfgsb(data, start, max_iterations=5)
+    iterations = int(np.clip(5 * limit / max(few[-1].time, 1e-6), 5, 1000))
+    return peers.genten_lbfgsb(data, start, max_iterations=iterations)
+
+
+def _genten_sgd(task: Task, limit: float) -> list[Snapshot]:
+    return peers.genten_sgd(*_started(task), task.loss, limit, epochs=GENTEN_EPOCHS)
+
+
+def _tensorly(task: Task, limit: float) -> list[Snapshot]:
+    return peers.tensorly_hals(_array(task), _started(task)[1], limit)

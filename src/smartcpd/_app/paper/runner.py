@@ -1,0 +1,188 @@
+"""Runs an experiment: the trials that are not there yet, then its figures and tables."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+import smartcpd
+from smartcpd import metrics
+from smartcpd._app.paper.contenders import Contender, Snapshot, Task
+from smartcpd._app.paper.experiment import Experiment, Options, Panel, Plan
+from smartcpd._app.paper.figures import require_matplotlib, save
+from smartcpd._app.paper.machine import machine
+from smartcpd._app.paper.runs import Row, Runs
+from smartcpd._data.storage import SparseTensor
+from smartcpd._fitting.model import CPModel
+
+TRIAL_SEEDS = 1_000_003
+"""Seeds of trials lie this far from each other for neighbouring --seed."""
+WARM_UP = 99_991
+"""A data set of its own, on which everything is compiled."""
+EXACT_CELLS = 20_000_000
+"""Losses on the way are exact for dense tensors up to this size, a solver's own estimate above."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an experiment left behind."""
+
+    folder: Path
+    files: list[Path]
+    new_runs: int
+    old_runs: int
+    warnings: list[str]
+    """What a reader of the files must not overlook."""
+
+
+def folder_of(experiment: Experiment, options: Options, out: Path) -> Path:
+    """Quick runs are kept apart: they are no evidence."""
+    return out / (f"{experiment.name}-quick" if options.quick else experiment.name)
+
+
+def run(experiment: Experiment, options: Options, out: Path) -> Outcome:
+    """Run what is missing and write the files."""
+    require_matplotlib()
+    plan = experiment.plan(options)
+    if options.trials is not None:
+        plan = replace(plan, trials=options.trials)
+    if options.limit is not None:
+        plan = replace(plan, limit=options.limit)
+    folder = folder_of(experiment, options, out)
+    runs = Runs(folder)
+    runs.agree_on(_settings(experiment, options, plan))
+    before = len(runs)
+    _run_missing(experiment, options, plan, runs)
+    files = _write(experiment, options, plan, runs)
+    loud = [remark for remark in plan.remarks if "SIMULATED" in remark]
+    return Outcome(folder, files, len(runs) - before, before, loud)
+
+
+def _settings(experiment: Experiment, options: Options, plan: Plan) -> dict[str, object]:
+    return {
+        "experiment": experiment.name,
+        "quick": options.quick,
+        "seed": options.seed,
+        "seconds a solver": plan.limit,
+        "data": {panel.name: panel.data for panel in plan.panels},
+        "solvers": {p.name: {c.name: c.settings for c in p.contenders} for p in plan.panels},
+    }
+
+
+def _missing(plan: Plan, runs: Runs) -> Iterator[tuple[Panel, int, list[Contender]]]:
+    """Trial by trial over all panels, so that an interrupted experiment has a bit of everything."""
+    for trial in range(plan.trials):
+        for panel in plan.panels:
+            left = [c for c in panel.contenders if not runs.has(panel.name, trial, c.name)]
+            if left:
+                yield panel, trial, left
+
+
+def _run_missing(experiment: Experiment, options: Options, plan: Plan, runs: Runs) -> None:
+    todo = list(_missing(plan, runs))
+    if not todo:
+        return
+    warm: set[tuple[object, ...]] = set()
+    console = Console(stderr=True)
+    bar = Progress(
+        TextColumn("[bold]{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+    with bar:
+        shown = bar.add_task(experiment.name, total=sum(len(left) for _, _, left in todo))
+        for panel, trial, left in todo:
+            task = panel.make(options.seed * TRIAL_SEEDS + trial)
+            for contender in left:
+                what = f"{experiment.name}, {panel.name}, {contender.name}"
+                code = (contender.name, task.loss, task.rank, task.constraint, task.X.ndim)
+                if code not in warm:
+                    bar.update(shown, description=f"{what}: warming up")
+                    contender.warm_up(panel.make(options.seed * TRIAL_SEEDS + WARM_UP))
+                    warm.add(code)
+                bar.update(shown, description=f"{what}, trial {trial + 1} of {plan.trials}")
+                snapshots = contender.run(replace(task, limit=plan.limit))
+                runs.add(_rows(panel.name, trial, contender.name, task, snapshots))
+                bar.advance(shown)
+
+
+def _rows(
+    panel: str, trial: int, solver: str, task: Task, snapshots: list[Snapshot]
+) -> Iterator[Row]:
+    """Judge what a solver had, now that its clock stands still."""
+    for n, shot in enumerate(snapshots):
+        loss, mse = judged(task, shot)
+        final = int(n == len(snapshots) - 1)
+        times = (shot.time, shot.entries, shot.epoch)
+        yield Row(panel, trial, solver, *times, loss, mse, final)
+
+
+def judged(task: Task, shot: Snapshot) -> tuple[float, float]:
+    """Mean loss over all cells and error of the factors, NaN where there is nothing to tell it."""
+    if shot.factors is None:
+        return shot.loss, float("nan")
+    loss = shot.loss
+    if isinstance(task.X, SparseTensor) or task.X.size <= EXACT_CELLS:
+        loss = CPModel(shot.factors, None, task.loss).loss(task.X)
+    mse = float("nan") if task.truth is None else metrics.factor_mse(shot.factors, task.truth)
+    return loss, mse
+
+
+def _write(experiment: Experiment, options: Options, plan: Plan, runs: Runs) -> list[Path]:
+    """Figures and tables; those of an earlier call are replaced."""
+    folder = runs.folder
+    files = [folder / "runs.csv"] if len(runs) else []
+    figures = experiment.figures(plan, runs)
+    for name, figure in figures.items():
+        files += save(figure, folder / name)
+    tables = experiment.tables(plan, runs)
+    for table in tables:
+        path = folder / f"{table.name}.csv"
+        path.write_text(table.csv())
+        files.append(path)
+    report = folder / "README.md"
+    pictures = [f"![{experiment.title}]({name}.png)" for name in figures]
+    parts = [
+        f"# {experiment.name}: {experiment.title}",
+        *_facts(experiment, options, plan, runs),
+        *pictures,
+        *(table.markdown() for table in tables),
+    ]
+    report.write_text("\n\n".join(part.rstrip() for part in parts) + "\n")
+    return [*files, report]
+
+
+def _facts(experiment: Experiment, options: Options, plan: Plan, runs: Runs) -> Iterator[str]:
+    """Everything needed to judge the figures."""
+    yield f"Paper: {experiment.shows}."
+    if options.quick:
+        yield (
+            "**A quick run**: smaller tensors, few trials and short limits, to see that it works. "
+            "Its figures are not comparable with the paper's; run it without `--quick` for those."
+        )
+    for remark in plan.remarks:
+        yield f"**{remark}**" if "SIMULATED" in remark else remark
+    if not plan.panels:
+        return
+    counts = [len(runs.of(p.name, c.name)) for p in plan.panels for c in p.contenders]
+    made = f"{min(counts)} trials" if min(counts) == max(counts) else f"{min(counts)}-{max(counts)}"
+    yield (
+        f"{made}, seed {options.seed}. Each solver runs until its own criterion is met, or for "
+        f"{plan.limit:g} s (the paper: 100 s in MATLAB). Seconds leave out compilation and all "
+        "that only the figure needs."
+    )
+    data = "\n".join(f"- {panel.name}: {panel.data}" for panel in plan.panels)
+    yield f"Data:\n\n{data}"
+    settings = {c.name: c.settings for panel in plan.panels for c in panel.contenders}
+    yield "Solvers:\n\n" + "\n".join(f"- {name}: {text}" for name, text in settings.items())
+    day = datetime.date.today().isoformat()
+    yield f"smartcpd {smartcpd.__version__}, {day}. {machine()}."

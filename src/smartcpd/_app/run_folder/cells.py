@@ -1,0 +1,179 @@
+"""Cells named by their labels in a table, found again in the modes of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from smartcpd._data.labels import Kind, Mode
+from smartcpd._data.tables.columns import Family
+from smartcpd._data.tables.keys import Numbered
+from smartcpd._data.tables.periods import Cycle
+from smartcpd._data.tables.sources import Source, opened
+from smartcpd._data.tables.sql import SOURCE, explained, identifier, literal
+from smartcpd._data.tables.wishes import AT, column_names, find_column
+from smartcpd.errors import InvalidDataError
+
+EXAMPLES = 3
+OTHER = "(other)"
+"""The row of labels that were too rare for one of their own, as `from_table` calls it."""
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Rows of a table as cells of a tensor.
+
+    Attributes
+    ----------
+    rows : (K x N) array of int
+        -1 where the label is unknown.
+    texts : list of list of str
+        What the table says, one list a mode.
+    values : array or None
+        What was observed; NaN where nothing was.
+    value_name : str
+    examples : list of str
+        Some of the unknown labels.
+    """
+
+    rows: np.ndarray
+    texts: list[list[str]]
+    values: np.ndarray | None
+    value_name: str
+    examples: list[str]
+
+    @property
+    def unknown(self) -> int:
+        """Rows of the table with a label that is in no mode."""
+        return int((self.rows < 0).any(axis=1).sum())
+
+
+def read_cells(
+    path: str,
+    modes: Sequence[Mode],
+    value: str | None = None,
+    fitted: str | None = None,
+    bins: Mapping[str, str] | None = None,
+) -> Cells:
+    """Read a table that names cells.
+
+    Parameters
+    ----------
+    path : str
+        Any table that `from_table` reads, with a column for each mode: of the mode's name, or for
+        modes such as ``time@hour`` of the name before the sign.
+    modes : sequence of Mode
+    value : str, optional
+        The column of observed values.
+    fitted : str, optional
+        The column that the model was fitted to, which is taken if it is there.
+    bins : mapping, optional
+        From modes or columns to the bins that the fit had.
+    """
+    with opened(path, None) as source:
+        names = column_names([mode.name for mode in modes], value)
+        source.look_for(names)
+        wanted = [_column(source, mode, bins or {}) for mode in modes]
+        if value is None and fitted in source.columns:
+            value = fitted
+        if value is not None:
+            find_column(source, value)
+        texts, numbers = _read(source, wanted, value)
+    if not texts[0]:
+        raise InvalidDataError(f"There is no row in {path}.")
+    found = [_positions(mode, column) for mode, column in zip(modes, texts, strict=True)]
+    rows = np.stack(found, axis=1)
+    examples = [
+        f"{mode.name} {text!r}"
+        for mode, column, index in zip(modes, texts, found, strict=True)
+        for text in list(dict.fromkeys(t for t, i in zip(column, index, strict=True) if i < 0))
+    ]
+    return Cells(rows, texts, numbers, value or "", examples[:EXAMPLES])
+
+
+def _column(source: Source, mode: Mode, bins: Mapping[str, str]) -> str:
+    """The SQL of the text that names rows of a mode; what it is in a cycle is found from dates."""
+    base, at, spec = mode.name.rpartition(AT)
+    if mode.name in source.columns or not at:
+        column, spec = find_column(source, mode.name), bins.get(mode.name, "")
+    else:
+        column = find_column(source, base)
+    cycle = Cycle.parse(spec)
+    if cycle is None or column.family not in (Family.DATE, Family.MOMENT, Family.CLOCK):
+        return f"coalesce(CAST({column.sql} AS VARCHAR), '')"
+    key = cycle.wish(mode.name, column).resolve(())
+    assert isinstance(key, Numbered)
+    assert key.size is not None
+    labels = ", ".join(literal(str(label)) for label in key.labels(0, key.size - 1))
+    return f"coalesce([{labels}][1 + ({key.expression})], '')"
+
+
+def _read(
+    source: Source, wanted: list[str], value: str | None
+) -> tuple[list[list[str]], np.ndarray | None]:
+    if value is not None:
+        wanted = [*wanted, f"TRY_CAST({identifier(value)} AS DOUBLE)"]
+    with explained(f"Reading {source.name}"):
+        source.connection.execute("SET preserve_insertion_order = true")
+        table = source.sql(f"SELECT {', '.join(wanted)} FROM {SOURCE}").fetchall()
+    lists = [list(column) for column in zip(*table, strict=True)] or [[] for _ in wanted]
+    numbers = None
+    if value is not None:
+        numbers = np.array([np.nan if x is None else x for x in lists.pop()], float)
+    return lists, numbers
+
+
+def _positions(mode: Mode, texts: list[str]) -> np.ndarray:
+    """The row of each text, or -1."""
+    if mode.labels.dtype.kind == "M":
+        return _periods(mode, texts)
+    rows = {label: row for row, label in enumerate(mode.text())}
+    other = rows.get(OTHER, -1) if mode.kind is Kind.CATEGORY else -1
+    if mode.labels.dtype.kind in "iuf":
+        numbers = {float(label): row for row, label in enumerate(mode.labels.tolist())}
+        return np.array([rows.get(t, numbers.get(_number(t), other)) for t in texts], np.intp)
+    ends = _ends_of_ranges(mode)
+    if ends is not None:
+        return np.array([rows.get(t, _range_of(_number(t), *ends)) for t in texts], np.intp)
+    return np.array([rows.get(text, other) for text in texts], np.intp)
+
+
+def _ends_of_ranges(mode: Mode) -> tuple[np.ndarray, np.ndarray] | None:
+    """Where ranges such as '10 to 20' begin and end, if that is what the rows are."""
+    if mode.kind is not Kind.NUMBER:
+        return None
+    parts = [text.split(" to ") for text in mode.text()]
+    starts = np.array([_number(part[0]) for part in parts])
+    ends = np.array([_number(part[-1]) for part in parts])
+    return None if np.isnan([starts, ends]).any() else (starts, ends)
+
+
+def _range_of(x: float, starts: np.ndarray, ends: np.ndarray) -> int:
+    row = int(np.searchsorted(ends, x))
+    return row if row < len(ends) and x >= starts[0] else -1
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return np.nan
+
+
+def _periods(mode: Mode, texts: list[str]) -> np.ndarray:
+    """The period that each moment is in; the last one is as long as the one before."""
+    order = np.argsort(mode.labels, kind="stable")
+    starts = mode.labels[order]
+    length = starts[-1] - starts[-2] if len(starts) > 1 else np.timedelta64(1, "D")
+    rows = np.full(len(texts), -1, np.intp)
+    for i, text in enumerate(texts):
+        try:
+            moment = np.datetime64(text.strip().replace(" ", "T"), "us")
+        except ValueError:
+            continue
+        place = int(np.searchsorted(starts, moment, side="right")) - 1
+        if place >= 0 and moment < starts[-1] + length:
+            rows[i] = order[place]
+    return rows

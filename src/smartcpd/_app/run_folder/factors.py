@@ -1,0 +1,55 @@
+"""Factors as CSV files, one a mode, for spreadsheets and other programs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from pathlib import Path
+
+from smartcpd._common.atomic import replace_file
+from smartcpd._fitting.model import CPModel
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""How a cell begins that spreadsheets would run."""
+
+
+def write_factors(folder: Path, model: CPModel) -> list[Path]:
+    """Write <folder>/<mode>.csv for every mode: a label and its entry in each component."""
+    folder.mkdir(exist_ok=True)
+    for stale in folder.glob("*.csv"):
+        stale.unlink()
+    paths = []
+    for name, mode, A in zip(
+        file_names([m.name for m in model.named_modes]),
+        model.named_modes,
+        model.factors,
+        strict=True,
+    ):
+        text = io.StringIO()
+        out = csv.writer(text, lineterminator="\n")
+        out.writerow([mode.name, *(f"component {r}" for r in range(1, model.rank + 1))])
+        is_text = mode.labels.dtype.kind == "U"
+        for label, row in zip(mode.text(), A.tolist(), strict=True):
+            out.writerow([_inert(label) if is_text else label, *row])
+        paths.append(folder / f"{name}.csv")
+        replace_file(paths[-1], text.getvalue().encode(errors="replace"))
+    return paths
+
+
+def file_names(names: list[str]) -> list[str]:
+    """Names of modes as names of files: no separators, no two alike, none empty."""
+    found: list[str] = []
+    taken: set[str] = set()
+    for n, name in enumerate(names):
+        safe = re.sub(r"[^\w .@-]+", "_", name).strip(" .")[:80] or f"mode {n}"
+        while safe.lower() in taken:
+            safe += "_"
+        taken.add(safe.lower())
+        found.append(safe)
+    return found
+
+
+def _inert(label: str) -> str:
+    """Labels come from data, which may have been written to be run by a spreadsheet."""
+    return f"'{label}" if label.startswith(FORMULA) else label

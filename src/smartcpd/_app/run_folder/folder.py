@@ -1,0 +1,196 @@
+"""The folder of a run: where things are in it, and when it may be written to."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import uuid
+from contextlib import suppress
+from pathlib import Path
+
+from smartcpd._app.run_folder.factors import write_factors
+from smartcpd._app.run_folder.run import Run
+from smartcpd._fitting import persistence
+from smartcpd._problem.checkpoints.journal import HEADER as CHECKPOINT_HEADER
+from smartcpd.errors import InvalidDataError, InvalidParameterError, ModelNotFoundError
+
+REPORT_BYTES = 500_000
+BYTES_A_NUMBER = 8 + 20
+"""Of a factor: in the model, and as text for spreadsheets."""
+
+
+class RunFolder:
+    """The folder of a run.
+
+    It holds ``model.npz`` and ``model.json``, which `CPModel.load` reads too,
+    ``factors/<mode>.csv``, ``report.html`` and, while the run goes on, ``checkpoint/``.
+
+    Parameters
+    ----------
+    path : path
+        Need not exist yet.
+
+    Examples
+    --------
+    >>> from smartcpd._app.run_folder import RunFolder
+    >>> run = RunFolder("chicago").load()  # doctest: +SKIP
+    >>> run.model.top(0, "hour", 3)  # doctest: +SKIP
+    [(0, 0.17), (12, 0.08), (9, 0.06)]
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+
+    @property
+    def model(self) -> Path:
+        """Of the model, without a suffix."""
+        return self.path / "model"
+
+    @property
+    def header(self) -> Path:
+        return self.path / "model.json"
+
+    @property
+    def report(self) -> Path:
+        return self.path / "report.html"
+
+    @property
+    def factors(self) -> Path:
+        return self.path / "factors"
+
+    @property
+    def checkpoint(self) -> Path:
+        """A folder of its own."""
+        return self.path / "checkpoint"
+
+    @property
+    def resumable(self) -> bool:
+        """Whether there is a checkpoint to go on from."""
+        return (self.checkpoint / CHECKPOINT_HEADER).exists()
+
+    def drop_checkpoint(self) -> None:
+        """Of a run that has ended."""
+        shutil.rmtree(self.checkpoint, ignore_errors=True)
+
+    def check(self, force: bool = False, resume: bool = False) -> None:
+        """Raise an error unless a run may be written here.
+
+        Parameters
+        ----------
+        force : bool
+            Replace the run that is there.
+        resume : bool
+            Go on with the run that is there.
+        """
+        if resume:
+            self._check_resumable()
+        elif not force:
+            self._check_free()
+
+    def claim(self, force: bool = False, resume: bool = False, n_numbers: int = 0) -> None:
+        """Make the folder ready for a run that `check` allows, with so many numbers in its model.
+
+        What could not be written when the fit is done is refused before it begins.
+        """
+        self.check(force, resume)
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            trial = self.path / f".{uuid.uuid4().hex}"
+            trial.touch()
+            trial.unlink()
+            free = shutil.disk_usage(self.path).free
+        except OSError as error:
+            raise InvalidParameterError(
+                f"Cannot write to {self.path}: {error.strerror or error}. Choose another folder "
+                "with --out."
+            ) from None
+        needed = REPORT_BYTES + BYTES_A_NUMBER * n_numbers
+        if free < needed:
+            raise InvalidParameterError(
+                f"The results need about {needed / 1e6:,.3g} MB in {self.path}, and the disk has "
+                f"{free / 1e6:,.3g} MB left. Make room, or choose another folder with --out."
+            )
+        if not resume:
+            self.drop_checkpoint()
+
+    def abandon(self) -> None:
+        """Leave nothing behind of a run that failed before there was a model."""
+        self.drop_checkpoint()
+        with suppress(OSError):  # somebody else's files are in it
+            self.path.rmdir()
+
+    def _check_free(self) -> None:
+        if self.header.exists():
+            raise InvalidParameterError(
+                f"{self.path} holds a finished run. Choose another folder with --out, or replace "
+                "it with --force."
+                if not self.resumable
+                else f"{self.path} holds a run that was interrupted. Go on with --resume, or "
+                "replace it with --force."
+            )
+        if self.resumable:
+            raise InvalidParameterError(
+                f"{self.path} holds a run that is not finished. Go on with --resume, or replace "
+                "it with --force."
+            )
+
+    def _check_resumable(self) -> None:
+        if self.resumable:
+            return
+        state = "holds a finished run" if self.header.exists() else "holds no run"
+        fix = "Fit again with --force" if self.header.exists() else "Leave out --resume"
+        raise InvalidParameterError(
+            f"{self.path} {state}, so there is nothing to resume. {fix}, or name the folder with "
+            "--out."
+        )
+
+    def save_model(self, run: Run) -> None:
+        """Write the model and what is known of it, without factors and report."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        persistence.save(run.model, self.model, run.to_dict())
+
+    def save(self, run: Run) -> Path:
+        """Write everything; return the path of the report.
+
+        Every file is replaced whole or not at all, the model first.
+        """
+        self.save_model(run)
+        write_factors(self.factors, run.model)
+        return self.write_report(run)
+
+    def write_report(self, run: Run) -> Path:
+        """Write the page again, from what is kept of the run."""
+        from smartcpd.report import write_report
+
+        return write_report(
+            self.report,
+            run.model,
+            history=run.history,
+            status=run.status,
+            quality=run.quality,
+            settings=run.settings,
+            notes=run.notes,
+            command=run.command,
+            title=run.title,
+            stability=run.stability,
+            diagnosis=run.diagnosis,
+        )
+
+    def load(self) -> Run:
+        """Read the run back; nothing in the folder is ever executed."""
+        if not self.header.exists():
+            what = "is not a folder" if not self.path.is_dir() else "holds no model.json"
+            raise ModelNotFoundError(
+                f"{self.path} {what}; name a folder that 'smartcpd fit' has written."
+            )
+        model = persistence.load(self.model)
+        given = persistence.read_run(self.model)
+        try:
+            if given is None:
+                raise KeyError("run")
+            return Run.from_dict(model, given)
+        except (KeyError, TypeError, ValueError) as error:
+            raise InvalidDataError(
+                f"{self.header} does not tell of a run ({error}); it may have been written by "
+                "CPModel.save, which CPModel.load reads."
+            ) from None

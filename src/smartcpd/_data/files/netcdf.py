@@ -1,0 +1,65 @@
+"""netCDF files: a variable with the names and coordinates of its dimensions."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+from smartcpd._common.atomic import replaced
+from smartcpd._data.files.format import Format, chosen_member, dense_array, real_array
+from smartcpd._data.labels import LabelledTensor, taken_off
+from smartcpd.errors import InvalidDataError, MissingExtraError
+
+CLASSIC = b"CDF"
+"""How files of netCDF 3 begin; those of netCDF 4 are HDF5."""
+
+
+def _xarray(path: Path) -> Any:
+    try:
+        import h5netcdf  # noqa: F401  (xarray needs it and says so less clearly)
+        import xarray
+    except ImportError as error:
+        raise MissingExtraError(
+            str(error.name), "files", f"Reading or writing {path.name}"
+        ) from None
+    return xarray
+
+
+def _read(path: Path, member: str | None) -> LabelledTensor:
+    xarray = _xarray(path)
+    with open(path, "rb") as file:
+        engine = "scipy" if file.read(len(CLASSIC)) == CLASSIC else "h5netcdf"
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about how dates are decoded
+            dataset = xarray.open_dataset(path, engine=engine)
+        with dataset:
+            variables = dict(dataset.data_vars)
+            shapes = {str(k): v.shape for k, v in variables.items() if v.dtype.kind in "buif"}
+            name = chosen_member(path, member, shapes, [str(k) for k in variables])
+            array = dataset[name].load()
+    except InvalidDataError:
+        raise
+    except Exception as error:  # of the libraries beneath xarray, each with its own types
+        raise InvalidDataError(
+            f"{path} cannot be read as netCDF: it is truncated, damaged or something else "
+            f"({str(error).splitlines()[0] if str(error) else type(error).__name__})."
+        ) from None
+    tensor, modes = taken_off(array)
+    assert modes is not None
+    return LabelledTensor(real_array(path, tensor), modes)
+
+
+def _write(path: Path, X: Any) -> None:
+    xarray = _xarray(path)
+    array = dense_array(path, X)
+    _, modes = taken_off(X)
+    dims = [f"mode_{n}" for n in range(array.ndim)] if modes is None else [m.name for m in modes]
+    coords = {} if modes is None else {mode.name: mode.labels for mode in modes}
+    variable = xarray.DataArray(array, dims=dims, coords=coords, name="X")
+    with replaced(path) as temporary:
+        variable.to_netcdf(temporary, engine="h5netcdf")
+
+
+FORMAT = Format("netCDF", (".nc", ".nc4"), _read, _write)

@@ -1,0 +1,25 @@
+"""Folders of parts, for sparse tensors larger than memory; see `smartcpd.partitions`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from smartcpd._data.files.format import Format, as_sparse
+from smartcpd._data.labels import taken_off
+from smartcpd.errors import InvalidParameterError
+from smartcpd.partitions import PartitionedTensor, write_tensor
+
+
+def _read(path: Path, member: str | None) -> Any:
+    if member is not None:
+        raise InvalidParameterError(f"{path} is one tensor; leave out '::{member}'.")
+    return PartitionedTensor.open(path).labelled()
+
+
+def _write(path: Path, X: Any) -> None:
+    _, modes = taken_off(X)
+    write_tensor(path, as_sparse(X), modes, getattr(X, "notes", ()))
+
+
+FORMAT = Format("a folder of parts", (".parts",), _read, _write)

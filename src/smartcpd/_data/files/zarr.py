@@ -1,0 +1,57 @@
+"""Zarr's folders of chunks, of version 2 and 3."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from smartcpd._common.atomic import replaced
+from smartcpd._data.files.format import Format, chosen_member, dense_array, real_array
+from smartcpd.errors import InvalidDataError, InvalidParameterError, MissingExtraError
+
+
+def _zarr(path: Path) -> Any:
+    try:
+        import zarr
+    except ImportError:
+        raise MissingExtraError("zarr", "files", f"Reading or writing {path.name}") from None
+    return zarr
+
+
+def _read(path: Path, member: str | None) -> Any:
+    """The array, of which nothing is read yet."""
+    zarr = _zarr(path)
+    try:
+        node = zarr.open(str(path), mode="r")
+    except Exception as error:  # zarr lets errors of its metadata parsers through, of any type
+        raise InvalidDataError(
+            f"{path} cannot be read as Zarr: there is no array or group in it, or it is damaged "
+            f"({str(error).rstrip('.')})."
+        ) from None
+    if hasattr(node, "shape"):
+        if member is not None:
+            raise InvalidParameterError(f"{path} is one array; leave out '::{member}'.")
+        array = node
+    else:
+        members = node.members(max_depth=None)
+        arrays = {name: array for name, array in members if hasattr(array, "shape")}
+        shapes = {name: a.shape for name, a in arrays.items() if a.dtype.kind in "buif"}
+        array = arrays[chosen_member(path, member, shapes, list(arrays))]
+    if array.dtype.kind == "O":
+        return real_array(path, np.empty(0, object))
+    real_array(path, np.empty(0, array.dtype))
+    return array
+
+
+def _write(path: Path, X: Any) -> None:
+    zarr = _zarr(path)
+    array = dense_array(path, X)
+    if path.exists():
+        raise InvalidParameterError(f"{path} exists already; remove it or choose another name.")
+    with replaced(path) as temporary:
+        zarr.save_array(str(temporary), array)
+
+
+FORMAT = Format("Zarr", (".zarr",), _read, _write)

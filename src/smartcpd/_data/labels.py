@@ -1,0 +1,181 @@
+"""What the rows of a mode are called. The mathematics sees arrays only: labels are taken off where
+data comes in, and put back on the model that goes out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+
+from smartcpd._data.storage.base import Storage
+from smartcpd.errors import InvalidDataError, InvalidParameterError
+
+
+class Kind(StrEnum):
+    """What the rows of a mode are, and so which picture suits them."""
+
+    CATEGORY = "category"
+    """Names without an order."""
+    TIME = "time"
+    """Points or periods in order of time."""
+    CYCLE = "cycle"
+    """Parts of something that repeats: hours of the day, days of the week."""
+    NUMBER = "number"
+    """Numbers or ranges of numbers, in order."""
+
+    @property
+    def ordered(self) -> bool:
+        return self is not Kind.CATEGORY
+
+
+@dataclass(frozen=True, eq=False)
+class Mode:
+    """The name of a mode, and a label for each of its rows.
+
+    Parameters
+    ----------
+    name : str
+    labels : sequence
+        Text, numbers or dates, one a row; kept as a read-only array of one of ``str``,
+        ``datetime64``, whole or real numbers.
+    kind : Kind or str, optional
+        By default "time" for dates, "number" for numbers and "category" for text.
+    """
+
+    name: str
+    labels: np.ndarray
+    kind: Kind
+
+    def __init__(self, name: str, labels: Any, kind: Kind | str | None = None) -> None:
+        found = _label_array(name, labels)
+        try:
+            chosen = _usual_kind(found) if kind is None else Kind(kind)
+        except ValueError:
+            raise InvalidParameterError(
+                f"Mode {name!r} has kind {kind!r}, which is none of {', '.join(Kind)}."
+            ) from None
+        for field, value in (("name", str(name)), ("labels", found), ("kind", chosen)):
+            object.__setattr__(self, field, value)
+
+    @classmethod
+    def numbered(cls, name: str, size: int) -> Mode:
+        """Of rows that have no labels of their own."""
+        return cls(name, np.arange(size))
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Mode)
+            and (self.name, self.kind) == (other.name, other.kind)
+            and np.array_equal(self.labels, other.labels)
+        )
+
+    def __repr__(self) -> str:
+        return f"Mode({self.name!r}, {len(self)} labels, {self.kind})"
+
+    def text(self) -> list[str]:
+        """The labels as a person would write them."""
+        if self.labels.dtype.kind == "M":
+            return _dates(self.labels)
+        if self.labels.dtype.kind == "f":
+            return [f"{value:.6g}" for value in self.labels]
+        return [str(label) for label in self.labels.tolist()]
+
+
+@dataclass(frozen=True)
+class LabelledTensor:
+    """A tensor whose modes have names and labels; goes wherever a tensor goes."""
+
+    tensor: Storage | np.ndarray
+    modes: tuple[Mode, ...]
+    notes: tuple[str, ...] = ()
+    """What was left out or decided where the tensor was made."""
+
+    def __post_init__(self) -> None:
+        checked_modes(self.modes, self.tensor.shape)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.tensor.shape)
+
+    def __repr__(self) -> str:
+        names = " x ".join(f"{mode.name} {len(mode)}" for mode in self.modes)
+        return f"LabelledTensor({names}; {self.tensor!r})"
+
+
+def taken_off(X: Any) -> tuple[Any, tuple[Mode, ...] | None]:
+    """The tensor alone, and the labels of its modes if it has any."""
+    if isinstance(X, LabelledTensor):
+        return X.tensor, X.modes
+    if type(X).__module__.startswith("xarray.") and hasattr(X, "coords"):
+        return _from_xarray(X)
+    return X, None
+
+
+def checked_modes(modes: Iterable[Mode], shape: Sequence[int]) -> tuple[Mode, ...]:
+    """The modes, if there is a label for every row of a tensor of this shape."""
+    given = tuple(modes)
+    if len(given) != len(shape):
+        raise InvalidDataError(
+            f"A tensor of order {len(shape)} needs {len(shape)} named modes; got {len(given)}."
+        )
+    for mode, size in zip(given, shape, strict=True):
+        if len(mode) != size:
+            raise InvalidDataError(
+                f"Mode {mode.name!r} has {len(mode)} labels for {size} rows; give one for each."
+            )
+    names = [mode.name for mode in given]
+    if len(set(names)) < len(names):
+        raise InvalidDataError(
+            f"Modes need different names; got {', '.join(map(repr, names))}. Rename one."
+        )
+    return given
+
+
+def _from_xarray(X: Any) -> tuple[Any, tuple[Mode, ...]]:
+    if not hasattr(X, "dims") or hasattr(X, "data_vars"):
+        raise InvalidDataError(
+            "X is an xarray Dataset, which holds several arrays; pass one of them, such as "
+            f"X[{next(iter(X.data_vars), 'name')!r}]."
+        )
+    modes = []
+    for dim, size in zip(X.dims, X.shape, strict=True):
+        labels = X.coords[dim].values if dim in X.coords else np.arange(size)
+        modes.append(Mode(str(dim), labels))
+    # Whether values have been read is something that xarray does not say in public. Those that
+    # have not stay where they are, for a reader of blocks.
+    unread = X.chunks is None and not getattr(X.variable, "_in_memory", True)
+    return X.variable if unread else X.data, tuple(modes)
+
+
+def _label_array(name: str, labels: Any) -> np.ndarray:
+    found = np.asarray(labels)
+    if found.ndim != 1:
+        raise InvalidDataError(
+            f"Labels of mode {name!r} must be a list, one a row; got shape {found.shape}."
+        )
+    if found.dtype.kind not in "iufM":
+        found = np.array([str(label) for label in found.tolist()], dtype=str)
+    elif found.dtype.kind == "M":
+        found = found.astype("datetime64[us]")
+    found = found.copy()
+    found.flags.writeable = False
+    return found
+
+
+def _usual_kind(labels: np.ndarray) -> Kind:
+    return {"M": Kind.TIME, "U": Kind.CATEGORY}.get(labels.dtype.kind, Kind.NUMBER)
+
+
+def _dates(labels: np.ndarray) -> list[str]:
+    """Without the parts that all of them leave at zero."""
+    for unit in ("D", "m", "s"):
+        shorter = labels.astype(f"datetime64[{unit}]")
+        if (shorter == labels).all():
+            return [str(d).replace("T", " ") for d in shorter]
+    return [str(d).replace("T", " ") for d in labels]

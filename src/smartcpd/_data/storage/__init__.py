@@ -1,0 +1,15 @@
+"""Storages: where the data lies and how compiled code reads it. One a file."""
+
+from smartcpd._data.storage.base import InMemory, SparseStorage, Storage, as_storage, in_memory
+from smartcpd._data.storage.dense import Dense
+from smartcpd._data.storage.sparse import SparseTensor
+
+__all__ = [
+    "Dense",
+    "InMemory",
+    "SparseStorage",
+    "SparseTensor",
+    "Storage",
+    "as_storage",
+    "in_memory",
+]

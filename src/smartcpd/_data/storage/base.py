@@ -1,0 +1,220 @@
+"""What a storage is: data, wherever it lies, and data that the compiled loops can read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+import numpy as np
+
+from smartcpd._data.storage.events import Events
+from smartcpd._kernels.compiling import Block
+from smartcpd.errors import IncompatibleError
+from smartcpd.losses import Loss
+
+
+class Storage(Protocol):
+    """A tensor, and what fits need to know of it."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells, as a Python integer: it may exceed any machine integer."""
+        ...
+
+    @property
+    def n_observed(self) -> float:
+        """What the mean loss is divided by: the number of observed cells, or their weights' sum."""
+        ...
+
+    @property
+    def n_missing(self) -> int:
+        """Cells that were said to be missing."""
+        ...
+
+    @property
+    def weighted(self) -> bool:
+        """Whether some cells count more than others, or not at all."""
+        ...
+
+    @property
+    def heaviest(self) -> float:
+        """The largest weight of a cell."""
+        ...
+
+    @property
+    def row_weights(self) -> list[np.ndarray]:
+        """The mean weight of the cells of each row, mode by mode."""
+        ...
+
+    def unobserved_rows(self) -> list[np.ndarray]:
+        """For each mode, the rows of which no cell was observed."""
+        ...
+
+    def mean(self) -> float:
+        """The mean over all observed cells."""
+        ...
+
+    def typical(self) -> float:
+        """About how large a model of nonnegative data is where it matters."""
+        ...
+
+    def mean_square(self) -> float:
+        """The mean of the squares of all observed cells."""
+        ...
+
+    def lowest(self) -> float:
+        """The smallest value of any observed cell."""
+        ...
+
+    def check(self, loss: Loss) -> None:
+        """Raise InvalidDataError naming the first cell that ``loss`` cannot describe."""
+        ...
+
+
+class InMemory(Storage, Protocol):
+    """A storage that compiled loops can read."""
+
+    def handle(self) -> np.ndarray:
+        """Addresses and strides, as integers, that ``gather_block`` reads the data by.
+
+        The storage must stay alive while compiled code uses the handle.
+        """
+        ...
+
+    def gather_block(self, dtype: str) -> Block:
+        """The compiled function that fills an array with rows of chosen fibers."""
+        ...
+
+    def weights_handle(self) -> np.ndarray:
+        """As ``handle``, of the weights for ``weigh_block``; empty if no cell has its own."""
+        ...
+
+    def weigh_block(self, dtype: str) -> Block:
+        """As ``gather_block``, for the weights."""
+        ...
+
+    def read_weights(self, rows: np.ndarray, w: np.ndarray) -> None:
+        """Fill ``w`` with the weights of single cells, named as for ``read_cells``."""
+        ...
+
+    def read_cells(self, rows: np.ndarray, x: np.ndarray) -> None:
+        """Fill ``x`` with the values of single cells.
+
+        ``rows`` (N x cells, uint32) names them by their rows in the stacked factors.
+        """
+        ...
+
+
+class SparseStorage:
+    """Base of storages that name some cells only: in memory, on disk or on other machines."""
+
+    shape: tuple[int, ...]
+    absent: str
+    """What other cells mean: "zero" or "unobserved"."""
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Of the values."""
+        raise NotImplementedError
+
+    @property
+    def nnz(self) -> int:
+        """Number of stored entries."""
+        raise NotImplementedError
+
+    @property
+    def n_events(self) -> int:
+        """Cells that passes read: the entries and, among zeros, those that are missing."""
+        raise NotImplementedError
+
+    def with_absent(self, absent: str) -> Any:
+        """The same entries with another meaning of the cells that are not stored."""
+        raise NotImplementedError
+
+    def load(self) -> Any:
+        """The whole tensor in memory."""
+        raise NotImplementedError
+
+    def marginals(self) -> list[np.ndarray]:
+        """The sums over the slices of each mode, as if all their cells were known."""
+        raise NotImplementedError
+
+    def pieces(self, size: int) -> Iterator[tuple[list[np.ndarray], np.ndarray]]:
+        """The entries, indices (of platform size) and values, at most so many at a time."""
+        raise NotImplementedError
+
+    def each_values(self) -> Iterator[np.ndarray]:
+        """All values that are stored, some at a time."""
+        raise NotImplementedError
+
+    def some_events(self, count: int, rng: np.random.Generator) -> Events:
+        """At most so many of the cells that passes read, drawn with replacement."""
+        raise NotImplementedError
+
+
+def as_storage(
+    X: Any,
+    absent: str = "zero",
+    mask: Any = None,
+    weights: Any = None,
+    max_memory: str | int | None = None,
+) -> Storage:
+    """The storage for what the user passed.
+
+    ``absent`` says what sparse data leaves out; ``mask`` and ``weights`` which cells of dense data
+    were observed, and how much they count. Data on disk stays there if it needs more than
+    ``max_memory``.
+    """
+    from smartcpd._data import tiled as blocks  # made of storages
+    from smartcpd._data.labels import taken_off  # labels describe storages
+    from smartcpd._data.storage.dense import Dense
+    from smartcpd._data.storage.sparse import SparseTensor
+    from smartcpd.partitions.tensor import PartitionedTensor
+
+    X, _ = taken_off(X)
+    if isinstance(X, Dense | blocks.Blocks):
+        return X
+    if isinstance(X, SparseStorage) or _is_sparse(X):
+        if mask is not None or weights is not None:
+            name, own = ("weights", "weights") if mask is None else ("mask", "missing")
+            raise IncompatibleError(
+                f"{name}= is for dense arrays, and X is sparse ({type(X).__name__}). Say it of the "
+                f"tensor itself: SparseTensor(indices, values, shape, {own}=...)."
+            )
+        if isinstance(X, PartitionedTensor):
+            X = X.with_absent(absent).within(max_memory)
+        return X if isinstance(X, PartitionedTensor) else SparseTensor.of(X, absent)
+    if absent != "zero":
+        raise IncompatibleError(
+            f"absent={absent!r} is about cells that sparse data does not store; X is dense "
+            f"({type(X).__name__}). Pass a SparseTensor of the observed cells."
+        )
+    mask, weights = taken_off(mask)[0], taken_off(weights)[0]
+    return blocks.opened(X, mask, weights, max_memory) or Dense.of(X, mask, weights)
+
+
+def in_memory(storage: Storage, purpose: str) -> Any:
+    """The storage, if all of it is in memory; for ``purpose`` it has to be."""
+    from smartcpd._data.storage.dense import Dense
+    from smartcpd._data.storage.sparse import SparseTensor
+
+    if isinstance(storage, Dense | SparseTensor):
+        return storage
+    shape = "x".join(map(str, storage.shape))
+    raise IncompatibleError(
+        f"{purpose} needs X in memory, and this one, of shape {shape}, is larger than that. Pass a "
+        "part of it, such as some of its slices."
+    )
+
+
+def _is_sparse(X: Any) -> bool:
+    """SciPy's sparse arrays, pydata's, and pyttb's sptensor, none of which need be installed."""
+    module = type(X).__module__.split(".")[0]
+    return (
+        hasattr(X, "tocoo")
+        or (module == "sparse" and hasattr(X, "coords"))
+        or (module == "pyttb" and hasattr(X, "subs"))
+    )

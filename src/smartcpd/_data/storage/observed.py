@@ -1,0 +1,32 @@
+"""What was observed, for those who look from outside: values, and how much cells count."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from smartcpd._common.stacked import offsets
+from smartcpd._data.storage.base import SparseStorage
+
+
+def observed_values(storage: Any) -> Iterator[np.ndarray]:
+    """All values that are stored and not missing, some at a time."""
+    if isinstance(storage, SparseStorage):
+        yield from storage.each_values()
+        return
+    for _, slab, seen in storage.observed_slabs():
+        yield slab if seen is None else slab[seen]
+
+
+def stacked_rows(shape: tuple[int, ...], index: Sequence[np.ndarray]) -> np.ndarray:
+    """Cells, given by an index a mode, as their rows in the stacked factors."""
+    return (np.stack(index) + offsets(shape)[:-1, None]).astype(np.uint32)
+
+
+def weights_at(storage: Any, index: Sequence[np.ndarray]) -> np.ndarray:
+    """How much some cells count; 0 for missing ones."""
+    weights = np.empty(len(index[0]))
+    storage.read_weights(stacked_rows(storage.shape, index), weights)
+    return weights

@@ -1,0 +1,402 @@
+"""A sparse tensor: the cells that are not zero, or the cells that were observed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from smartcpd._common.stacked import offsets
+from smartcpd._data.storage.base import SparseStorage
+from smartcpd._data.storage.entries import (
+    canonical,
+    checked_columns,
+    checked_shape,
+    checked_values,
+    checked_weights,
+    significance,
+    without_missing,
+)
+from smartcpd._data.storage.events import Events
+from smartcpd._data.storage.fiber_index import FiberIndex, build_fiber_indices
+from smartcpd._kernels.cells import sparse_cells
+from smartcpd._kernels.compiling import Block
+from smartcpd._kernels.fibers import sparse_gather
+from smartcpd.errors import IncompatibleError, InvalidDataError, InvalidParameterError
+from smartcpd.losses import Data, Loss
+
+ABSENT = ("zero", "unobserved")
+PIECE = 1 << 20
+TINY = 1e-300
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class SparseTensor(SparseStorage):
+    """A tensor of which only some cells are stored.
+
+    Entries may come in any order; those of one cell are added up. They are kept sorted, the longest
+    mode first, indices in the smallest integers that fit, values in their own dtype.
+
+    Parameters
+    ----------
+    indices : (K x N) integer array, or tuple of N integer arrays of length K
+        The cells, counted from 0.
+    values : array of length K, or a number
+        What they hold; one number holds for all of them.
+    shape : tuple of int, optional
+        By default just large enough for the indices.
+    absent : {"zero", "unobserved"}
+        What a cell that is not stored means: that nothing happened there, or that nobody looked.
+        Stored zeros are dropped in the first case and are observations in the second.
+    weights : array of length K, optional
+        How much each entry counts, 1 by default, as cells that are not stored do; an entry of
+        weight 0 is missing. With weights every cell may be given once only.
+    missing : (K x N) integer array, tuple of N arrays, SparseTensor or SciPy sparse array, optional
+        Cells that nobody looked at, stored or not: of a sparse tensor, those that it stores.
+
+    Examples
+    --------
+    >>> from smartcpd import SparseTensor
+    >>> X = SparseTensor([[0, 0, 1], [2, 1, 0], [0, 0, 1]], [1, 5, 1], shape=(3, 2, 2))
+    >>> X
+    SparseTensor(3x2x2, 2 nonzeros, 16.7 %, int64)
+    """
+
+    indices: tuple[np.ndarray, ...]
+    values: np.ndarray
+    shape: tuple[int, ...]
+    absent: str
+    weights: np.ndarray | None
+    missing: tuple[np.ndarray, ...]
+    events: Events
+    """What compiled loops read: the entries and, with weight 0, the missing cells among zeros."""
+
+    def __init__(
+        self,
+        indices: Any,
+        values: Any = 1,
+        shape: Sequence[int] | None = None,
+        absent: str = "zero",
+        weights: Any = None,
+        missing: Any = None,
+    ) -> None:
+        if absent not in ABSENT:
+            raise InvalidParameterError(f"absent must be 'zero' or 'unobserved'; got {absent!r}.")
+        columns = checked_columns(indices)
+        numbers = checked_values(values, columns[0].size)
+        sizes = checked_shape(columns, shape)
+        own = checked_weights(weights, numbers.size)
+        unseen = _cells_of(missing, sizes)
+        entries = canonical(columns, numbers, own, sizes, keep_zeros=absent == "unobserved")
+        stored, unseen, events = without_missing(entries, unseen, sizes, absent == "zero")
+        for array in (*stored.columns, stored.values, *events.indices, events.values):
+            array.flags.writeable = False
+        for name, value in (
+            ("indices", tuple(stored.columns)),
+            ("values", stored.values),
+            ("shape", sizes),
+            ("absent", absent),
+            ("weights", stored.weights),
+            ("missing", tuple(unseen)),
+            ("events", events),
+        ):
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def of(cls, X: Any, absent: str = "zero") -> SparseTensor:
+        """From a SciPy sparse array of any order, a pydata ``sparse`` array or a pyttb sptensor."""
+        if isinstance(X, SparseTensor):
+            return X if absent in ("zero", X.absent) else X.with_absent(absent)
+        if isinstance(X, SparseStorage):
+            return cls.of(X.load(), absent)
+        if type(X).__module__.startswith("pyttb"):
+            # An sptensor keeps its values as a column; one without nonzeros has no columns at all.
+            subs = np.asarray(X.subs).reshape(-1, len(X.shape))
+            return cls(subs, np.asarray(X.vals).reshape(-1), X.shape, absent)
+        coo = X.tocoo() if hasattr(X, "tocoo") else X
+        coords = coo.coords if hasattr(coo, "coords") else (coo.row, coo.col)
+        if np.any(getattr(coo, "fill_value", 0) != 0):
+            raise InvalidDataError(
+                f"X has fill_value={coo.fill_value!r}; cells that are not stored must be 0. "
+                "Subtract it first, or pass X.todense()."
+            )
+        return cls(tuple(coords), coo.data, coo.shape, absent)
+
+    def with_absent(self, absent: str) -> SparseTensor:
+        """The same entries with another meaning of the cells that are not stored."""
+        return SparseTensor(
+            self.indices, self.values, self.shape, absent, self.weights, self.missing
+        )
+
+    def with_missing(self, cells: Any) -> SparseTensor:
+        """The same tensor with more cells that nobody looked at, given as ``missing`` is."""
+        more = _cells_of(cells, self.shape)
+        both = [np.concatenate(pair) for pair in zip(self.missing, more, strict=True)]
+        return SparseTensor(
+            self.indices, self.values, self.shape, self.absent, self.weights, tuple(both)
+        )
+
+    def __repr__(self) -> str:
+        shape = "x".join(map(str, self.shape))
+        what = "nonzeros" if self.absent == "zero" else "observed"
+        share = 100 * self.nnz / self.n_cells
+        missing = f", {self.n_missing:,} missing" if self.n_missing else ""
+        weighted = ", weighted" if self.weights is not None else ""
+        return (
+            f"SparseTensor({shape}, {self.nnz:,} {what}, {share:.3g} %{missing}{weighted}, "
+            f"{self.values.dtype})"
+        )
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.values.dtype
+
+    @property
+    def nnz(self) -> int:
+        """Number of stored entries."""
+        return self.values.size
+
+    @property
+    def n_events(self) -> int:
+        return len(self.events)
+
+    @property
+    def n_cells(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def n_missing(self) -> int:
+        return self.missing[0].size
+
+    @cached_property
+    def n_observed(self) -> float:
+        if self.absent == "unobserved":
+            return self.nnz if self.weights is None else float(self.weights.sum())
+        known = self.n_cells - self.n_missing
+        return known if self.weights is None else known + float((self.weights - 1).sum())
+
+    @property
+    def weighted(self) -> bool:
+        return self.events.weights is not None
+
+    @cached_property
+    def heaviest(self) -> float:
+        most = 1.0 if self.weights is None else float(self.weights.max(initial=0.0))
+        return max(most, 1.0) if self.absent == "zero" else most
+
+    @cached_property
+    def row_weights(self) -> list[np.ndarray]:
+        zeros = self.absent == "zero"
+        own = np.ones(len(self.events)) if self.events.weights is None else self.events.weights
+        means = []
+        for column, size in zip(self.events.indices, self.shape, strict=True):
+            sums = np.bincount(column, weights=own - zeros, minlength=size)
+            means.append(zeros + sums * (size / self.n_cells))
+        return means
+
+    def unobserved_rows(self) -> list[np.ndarray]:
+        columns = self.missing if self.absent == "zero" else self.indices
+        found = []
+        for column, size in zip(columns, self.shape, strict=True):
+            # Entries are never missing, so that a row is unobserved if all its cells are.
+            unseen = self.n_cells // size if self.absent == "zero" else 0
+            counts = np.bincount(column, minlength=size) if column.size else np.zeros(size)
+            found.append(np.flatnonzero(counts == unseen))
+        return found
+
+    @property
+    def nbytes(self) -> int:
+        return self.values.nbytes + sum(c.nbytes for c in self.indices)
+
+    @cached_property
+    def fiber_indices(self) -> tuple[FiberIndex, ...]:
+        """For each mode, the fibers that are not empty. Built once, when first asked for."""
+        return build_fiber_indices(self.events.indices, self.shape)
+
+    def load(self) -> SparseTensor:
+        """Itself."""
+        return self
+
+    def to_dense(self, max_bytes: float = 1e9) -> np.ndarray:
+        """All cells as a NumPy array; an array larger than ``max_bytes`` is refused."""
+        size = self.n_cells * self.values.itemsize
+        if self.n_missing:
+            raise InvalidDataError(
+                f"A dense array has no place for the {self.n_missing:,} missing cells of {self!r}. "
+                "Pass it as it is."
+            )
+        if self.absent == "unobserved":
+            raise InvalidDataError(
+                "A dense array has no place for unobserved cells. "
+                "If they are zeros, use X.with_absent('zero').to_dense()."
+            )
+        if size > max_bytes:
+            raise InvalidParameterError(
+                f"The dense array of {self!r} needs {size:,} bytes ({size / 1e9:,.1f} GB), more "
+                f"than max_bytes={max_bytes:,.0f}. Pass a larger max_bytes if that is what you "
+                "want."
+            )
+        out = np.zeros(self.shape, self.values.dtype)
+        out[self.indices] = self.values
+        return out
+
+    # What a storage offers to fits.
+
+    def handle(self) -> np.ndarray:
+        return np.concatenate(
+            [self.events.handle(), *(index.handle() for index in self.fiber_indices)]
+        )
+
+    def gather_block(self, dtype: str) -> Block:
+        return sparse_gather(self.values.dtype.name, dtype)
+
+    def read_cells(self, rows: np.ndarray, x: np.ndarray) -> None:
+        """Cells that are not stored read as zero."""
+        read_events(self.events, rows, x)
+
+    def weights_handle(self) -> np.ndarray:
+        if self.events.weights is None:
+            return np.empty(0, np.int64)
+        handle = self.handle()
+        handle[0] = self.events.weights.__array_interface__["data"][0]
+        return handle
+
+    def weigh_block(self, dtype: str) -> Block:
+        """Cells that are not stored count 1."""
+        return sparse_gather("float64", dtype, fill=1)
+
+    def read_weights(self, rows: np.ndarray, w: np.ndarray) -> None:
+        if self.events.weights is None:
+            w[:] = 1.0
+        else:
+            read_events(self._excess, rows, w)
+            w += 1.0
+
+    @cached_property
+    def _excess(self) -> Events:
+        """By how much weights differ from 1, as values: 0 where there is no event."""
+        return Events(self.events.indices, self.events.own_weights() - 1.0, self.shape)
+
+    def pieces(self, size: int) -> Iterator[tuple[list[np.ndarray], np.ndarray]]:
+        for start in range(0, self.nnz, size):
+            piece = slice(start, start + size)
+            yield [c[piece].astype(np.intp) for c in self.indices], self.values[piece]
+
+    def each_values(self) -> Iterator[np.ndarray]:
+        for start in range(0, self.nnz, PIECE):
+            yield self.values[start : start + PIECE]
+
+    def some_events(self, count: int, rng: np.random.Generator) -> Events:
+        n = self.n_events
+        return self.events.at(rng.integers(n, size=min(count, n)) if n else np.arange(0))
+
+    def mean(self) -> float:
+        return self._sum(self.values) / max(self.n_observed, TINY)
+
+    def _sum(self, values: np.ndarray) -> float:
+        if self.weights is None:
+            return float(values.sum(dtype=np.float64))
+        return float(self.weights @ values.astype(np.float64))
+
+    def typical(self) -> float:
+        """What the best model of rank one predicts at the nonzeros, in the mean.
+
+        The mean over all cells says little: it vanishes with the size of the tensor.
+        """
+        if self.absent == "unobserved" or self.nnz == 0:
+            return self.mean()
+        chosen = np.random.default_rng(0).integers(self.nnz, size=4096)
+        total = self.mean() * self.n_cells
+        if total <= 0:
+            return self.mean()
+        model = np.full(chosen.size, total)
+        for sums, column in zip(self.marginals(), self.indices, strict=True):
+            model *= sums[column[chosen]] / total
+        return float(model.mean())
+
+    def mean_square(self) -> float:
+        return self._sum(np.square(self.values, dtype=np.float64)) / max(self.n_observed, TINY)
+
+    def marginals(self) -> list[np.ndarray]:
+        """The sums over the slices of each mode, as if all their cells were known."""
+        sums = [np.zeros(size) for size in self.shape]
+        # A piece at a time: bincount works on copies in 64 bits.
+        for start in range(0, self.nnz, PIECE):
+            piece = slice(start, start + PIECE)
+            x = self.values[piece].astype(np.float64)
+            if self.weights is not None:
+                x *= self.weights[piece]
+            for total, column in zip(sums, self.indices, strict=True):
+                total += np.bincount(column[piece], weights=x, minlength=total.size)
+        if self.weighted and self.absent == "zero":
+            means = zip(sums, self.row_weights, strict=True)
+            sums = [np.where(w > 0, total / np.maximum(w, TINY), 0.0) for total, w in means]
+        return sums
+
+    def lowest(self) -> float:
+        stored = float(self.values.min()) if self.nnz else 0.0
+        return stored if self.absent == "unobserved" else min(stored, 0.0)
+
+    def check(self, loss: Loss) -> None:
+        if self.absent == "zero" and not loss.allows_zeros:
+            raise IncompatibleError(
+                f"Loss '{loss}' cannot describe exact zeros (it goes to infinity there), and the "
+                f"{self.n_cells - self.nnz:,} cells that are not stored are zeros. Use loss="
+                "'poisson' or 'beta(0.5)', or absent='unobserved' if nobody looked at them."
+            )
+        if self.n_observed <= 0:
+            raise InvalidDataError(f"{self!r} has no observed cell.")
+        lowest, allowed = loss.data.value
+        x = self.values
+        if x.dtype.kind in "bu" and loss.data is not Data.BINARY:
+            return
+        bad = ~np.isfinite(x) | (x < lowest)
+        if loss.data is Data.BINARY:
+            bad |= (x != 0) & (x != 1)
+        if bad.any():
+            at = int(np.argmax(bad))
+            cell = ", ".join(str(int(c[at])) for c in self.indices)
+            name = {True: "NaN", False: "infinity"}[bool(np.isnan(x[at]))]
+            value = str(x[at]) if np.isfinite(x[at]) else name
+            more = " Entries of one cell are added up." if loss.data is Data.BINARY else ""
+            need = f"loss '{loss}' needs {allowed}"
+            raise InvalidDataError(f"X[{cell}] is {value}: {need}.{more}")
+
+
+def _cells_of(cells: Any, shape: tuple[int, ...]) -> list[np.ndarray]:
+    """One array of indices a mode, of cells given in any of the ways that `SparseTensor` knows."""
+    if cells is None:
+        return [np.empty(0, np.int64) for _ in shape]
+    if hasattr(cells, "tocoo"):
+        cells = SparseTensor.of(cells)
+    if isinstance(cells, SparseTensor):
+        if cells.shape != shape:
+            raise InvalidDataError(
+                f"missing has shape {cells.shape}, the tensor {shape}; they must be the same."
+            )
+        cells = cells.indices
+    if len(cells) == 0:
+        return [np.empty(0, np.int64) for _ in shape]
+    columns = checked_columns(cells)
+    checked_shape(columns, shape)
+    return columns
+
+
+def read_events(
+    events: Events, rows: np.ndarray, x: np.ndarray, order: Sequence[int] | None = None
+) -> None:
+    """Values of cells; 0 where there is no event.
+
+    ``order`` has the modes that events are sorted by, if that is not by their own lengths.
+    """
+    modes = significance(events.shape) if order is None else order
+    handle = np.array([*events.handle(), len(events), *modes], np.int64)
+    sparse_cells(events.values.dtype.name)(handle, offsets(events.shape), rows, x)

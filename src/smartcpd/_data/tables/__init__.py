@@ -1,0 +1,10 @@
+"""From a table of events to a labelled sparse tensor; the group-by runs in an embedded DuckDB.
+
+`sources` opens the table, `wishes` reads what the user asked for; `periods`, `bins` and `labelling`
+turn columns into keys, `slots` numbers their rows, `measure` says what a cell holds; `counting`
+runs the query and `account` says what was left out.
+"""
+
+from smartcpd._data.tables.build import from_table
+
+__all__ = ["from_table"]

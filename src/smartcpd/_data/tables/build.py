@@ -1,0 +1,237 @@
+"""`from_table`: the whole way from a table to a tensor."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from smartcpd._data.labels import Kind, LabelledTensor, Mode
+from smartcpd._data.storage.sparse import SparseTensor
+from smartcpd._data.tables.account import Account
+from smartcpd._data.tables.counting import cells
+from smartcpd._data.tables.keys import TABLE, Key, Wish
+from smartcpd._data.tables.measure import Measure, measure
+from smartcpd._data.tables.sources import Rows, Source, opened
+from smartcpd._data.tables.sql import SOURCE, explained, listed, one_row, reason
+from smartcpd._data.tables.streaming import Pieces, pieces
+from smartcpd._data.tables.wishes import column_names, find_column, mode_names, wishes
+from smartcpd.errors import InvalidDataError, InvalidParameterError
+
+
+def from_table(
+    data: Any,
+    modes: str | Iterable[str],
+    value: str | None = None,
+    agg: str = "auto",
+    *,
+    bins: Mapping[str, Any] | None = None,
+    top: Mapping[str, int] | None = None,
+    rest: str = "gather",
+    where: str | None = None,
+    header: bool | None = None,
+    max_labels: int = 1_000_000,
+    max_memory: str | int | None = None,
+    out: str | os.PathLike[str] | None = None,
+) -> LabelledTensor:
+    """Aggregate a table of events to a sparse tensor whose rows keep their names.
+
+    Parameters
+    ----------
+    data : path, data frame, Arrow table or DuckDB relation
+        A CSV, TSV or Parquet file (also ``.gz`` or ``.zst``), a folder or a pattern of such
+        files; a DataFrame of pandas or Polars, a LazyFrame, an Arrow Table or Dataset.
+    modes : list of str, or text with commas
+        Columns, each of which becomes a mode of the tensor. ``"time@hour"`` is column ``time``
+        with a bin of its own, so that one column can give several modes.
+    value : str, optional
+        A column of numbers. Without it events are counted.
+    agg : {"auto", "count", "sum", "mean", "any"}
+        What a cell holds: by default the sum of the values if there are any, else the number of
+        events; ``"any"`` is 1 where something happened. Cells without events are zero, except
+        for ``"mean"``, where they are unobserved.
+    bins : dict, optional
+        From modes or columns to bins. For dates and times periods ``"15min"``, ``"1h"``,
+        ``"1d"``, ``"1w"``, ``"1mo"``, ``"1y"`` and cycles ``"hour"``, ``"weekday"``,
+        ``"month"``; for numbers ``"20q"`` (quantiles) or ``10`` (equal ranges). By default dates
+        are days, a period for times is chosen from their range, and everything else is a label.
+    top : dict, optional
+        How many of the most frequent labels of a mode to keep.
+    rest : {"gather", "drop"}
+        Whether events with other labels are gathered in one row ``(other)`` or left out.
+    where : str, optional
+        An SQL condition on the columns; only rows that fulfil it are used.
+    header : bool, optional
+        Whether the first line of a text file names its columns; found out by default. Without
+        names they are ``column0``, ``column1``, ...
+    max_labels : int
+        A mode with more rows is refused.
+    max_memory : str or int, optional
+        What the aggregation may use, such as ``"4GB"``, before it goes to disk; by default half
+        of the memory. A DuckDB relation keeps the limit of its own connection.
+    out : path, optional
+        A folder to write the tensor to, with a name that ends with ``.parts``, for tables whose
+        cells exceed the memory: they are then never there all at once. One that exists is
+        replaced.
+
+    Returns
+    -------
+    LabelledTensor
+        Its ``notes`` say how many rows were left out and why, and what was chosen. With ``out``
+        its tensor is a `PartitionedTensor`, which fits read part by part if it is large.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import smartcpd
+    >>> table = pd.DataFrame({"who": ["ann", "bob", "ann"], "what": ["tea", "tea", "rye"]})
+    >>> smartcpd.from_table(table, ["who", "what"])
+    LabelledTensor(who 2 x what 2; SparseTensor(2x2, 3 nonzeros, 75 %, uint8))
+    """
+    names = mode_names(modes)
+    if isinstance(max_labels, bool) or not isinstance(max_labels, int) or max_labels < 2:
+        raise InvalidParameterError(
+            f"max_labels must be a whole number, at least 2; got {max_labels!r}."
+        )
+    if out is not None and not os.fspath(out).lower().endswith(".parts"):
+        raise InvalidParameterError(f"out must end with '.parts'; got {os.fspath(out)!r}.")
+    request = Request(names, None if value is None else str(value), agg, bins, top, rest, where)
+    with opened(data, max_memory, header) as source:
+        wanted = column_names(names, request.value)
+        source.look_for(wanted)
+        source.examine(wanted)
+        _check_where(source, where)
+        with explained(f"Aggregating {source.name}"):
+            if out is not None:
+                parted, account = _aggregated(source, request, max_labels, pieces)
+                return _written(out, parted, account)
+            found, account = _aggregated(source, request, max_labels, cells)
+    for mode, index in zip(found.modes, found.indices, strict=True):
+        _note_gaps(mode, np.unique(index).size, account)
+    shape = tuple(len(mode) for mode in found.modes)
+    tensor = SparseTensor(found.indices, found.values, shape, found.absent)
+    account.report()
+    return LabelledTensor(tensor, found.modes, account.notes)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What `from_table` was asked for."""
+
+    names: list[str]
+    value: str | None
+    agg: str
+    bins: Mapping[str, Any] | None
+    top: Mapping[str, int] | None
+    rest: str
+    where: str | None
+
+    @property
+    def condition(self) -> str:
+        # On lines of its own, so that a comment in it ends.
+        return "" if self.where is None else f" WHERE (\n{self.where}\n)"
+
+
+def _written(out: str | os.PathLike[str], found: Pieces, account: Account) -> LabelledTensor:
+    """Straight from the group-by to a folder of parts."""
+    from smartcpd.partitions import write_pieces
+
+    for mode, used in zip(found.modes, found.used, strict=True):
+        _note_gaps(mode, used, account)
+    shape = [len(mode) for mode in found.modes]
+    tensor = write_pieces(out, found, shape, found.absent, modes=found.modes, notes=account.notes)
+    account.report()
+    return LabelledTensor(tensor, found.modes, account.notes)
+
+
+Aggregation = Callable[[Rows, Sequence[Key], Measure, int, Account], Any]
+
+
+def _aggregated(
+    source: Source, request: Request, max_labels: int, aggregate: Aggregation
+) -> tuple[Any, Account]:
+    """The cells of the tensor, and an account of what is not in them."""
+    wished = wishes(source, request.names, request.bins, request.top, request.rest)
+    column = None if request.value is None else find_column(source, request.value)
+    measured = measure(request.agg, column)
+    columns = [wish.column for wish in wished] + ([] if column is None else [column])
+    rows = source.rows(columns, request.condition)
+    (count,) = one_row(rows.sql(f"SELECT count(*) FROM {rows.table}"))
+    faults = source.rejected()
+    if source.wrongly_decoded(faults):
+        return _aggregated(source, request, max_labels, aggregate)
+    misjudged = source.misjudged(faults, count)
+    if misjudged:
+        source.as_text(misjudged)
+        found, account = _aggregated(source, request, max_labels, aggregate)
+        account.decide(
+            "Read as text, since many values further down are not what the beginning of the file "
+            f"promised: {listed(misjudged)}."
+        )
+        return found, account
+    account = Account()
+    account.rejected(faults)
+    account.decide(*source.guesses)
+    if not count:
+        raise _nothing(source, request.where, account)
+    keys = _keys(rows, wished)
+    for key in keys:
+        account.decide(*key.notes)
+    return aggregate(rows, keys, measured, max_labels, account), account
+
+
+def _keys(rows: Rows, wished: Sequence[Wish]) -> list[Key]:
+    """Find out in one query what keys depend on."""
+    wanted = [fact.replace(TABLE, rows.table) for wish in wished for fact in wish.facts]
+    facts: tuple[Any, ...] = ()
+    if wanted:
+        facts = one_row(rows.sql(f"SELECT {', '.join(wanted)} FROM {rows.table}"))
+    keys = []
+    for wish in wished:
+        keys.append(wish.resolve(facts[: len(wish.facts)]))
+        facts = facts[len(wish.facts) :]
+    return keys
+
+
+def _check_where(source: Source, where: str | None) -> None:
+    """Whether the condition is one, before any work is done."""
+    import duckdb
+
+    if where is None:
+        return
+    query = f"SELECT 1 FROM {SOURCE} WHERE (\n{where}\n) LIMIT 0"
+    try:
+        if len(duckdb.extract_statements(query)) != 1:
+            raise InvalidParameterError(f"where={where!r} must be one condition, without ';'.")
+        source.sql(query).fetchall()
+    except duckdb.Error as error:
+        raise InvalidParameterError(
+            f"where={where!r} is not an SQL condition on this table: {reason(error)} "
+            f"Its columns are {listed(list(source.columns))}."
+        ) from None
+
+
+def _nothing(source: Source, where: str | None, account: Account) -> InvalidDataError:
+    """Why there is no row."""
+    if where is not None and source.sql(f"SELECT 1 FROM {SOURCE} LIMIT 1").fetchall():
+        return InvalidDataError(
+            f"No row of {source.name} fulfils where={where!r}; loosen the condition."
+        )
+    why = " ".join(account.losses)
+    return InvalidDataError(f"There is no row in {source.name}. {why}".strip())
+
+
+def _note_gaps(mode: Mode, used: int, account: Account) -> None:
+    """A time axis that is mostly empty is seldom what was meant."""
+    if mode.kind is not Kind.TIME:
+        return
+    empty = len(mode) - used
+    if empty > len(mode) / 2:
+        first, last = mode.text()[0], mode.text()[-1]
+        account.decide(
+            f"{empty:,} of the {len(mode):,} periods of {mode.name!r} from {first} to {last} are "
+            "empty; a longer bin, or where= against impossible dates, makes a smaller tensor."
+        )

@@ -1,0 +1,117 @@
+"""What a column holds, and the SQL that reads it as dates, numbers or labels."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+
+from smartcpd._data.tables.sql import identifier
+
+
+class Family(StrEnum):
+    """What matters about a type, as it is called in sentences."""
+
+    DATE = "dates"
+    MOMENT = "dates with times"
+    CLOCK = "times of day"
+    WHOLE = "whole numbers"
+    REAL = "real numbers"
+    TEXT = "text"
+    FLAG = "yes/no values"
+    OTHER = "values of another type"
+
+
+_FAMILIES = (
+    (r"DATE", Family.DATE),
+    (r"TIMESTAMP.*", Family.MOMENT),
+    (r"TIME(_NS| WITH TIME ZONE)?", Family.CLOCK),
+    (r"U?(TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT)", Family.WHOLE),
+    (r"DECIMAL\(\d+,\s*0\)", Family.WHOLE),
+    (r"FLOAT|DOUBLE|DECIMAL\(.*\)", Family.REAL),
+    (r"VARCHAR|UUID|ENUM\(.*\)|\"?NULL\"?", Family.TEXT),
+    (r"BOOLEAN", Family.FLAG),
+)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the table and its type in DuckDB."""
+
+    name: str
+    type: str
+    finite: bool = False
+    """Whether it is known that no date is infinite, which saves looking at each of them."""
+
+    @cached_property
+    def family(self) -> Family:
+        for pattern, family in _FAMILIES:
+            if re.fullmatch(pattern, self.type, re.DOTALL):
+                return family
+        return Family.OTHER
+
+    @property
+    def sql(self) -> str:
+        return identifier(self.name)
+
+    @property
+    def in_utc(self) -> bool:
+        """Whether it knows about time zones, so that its days begin and end in UTC."""
+        return self.type == "TIMESTAMP WITH TIME ZONE"
+
+    def missing(self) -> str:
+        """What is wrong with the values that are left out."""
+        return {
+            Family.DATE: "is missing or infinite",
+            Family.MOMENT: "is missing or infinite",
+            Family.REAL: "is missing, not a number or infinite",
+            Family.TEXT: "is missing or empty",
+        }.get(self.family, "is missing")
+
+    # Each of these is NULL where the column has nothing usable.
+
+    def label(self) -> str:
+        """As a label: text, a whole number or a real one."""
+        if self.family is Family.WHOLE:
+            # 128 bits do not fit in an array of whole numbers.
+            wide = self.type.endswith("HUGEINT") or self.type.startswith("DECIMAL")
+            return f"CAST({self.sql} AS VARCHAR)" if wide else self.sql
+        if self.family is Family.REAL:
+            # Adding zero makes one label of 0.0 and -0.0.
+            return f"({self.real()} + 0.0)"
+        text = self.sql if self.type == "VARCHAR" else f"CAST({self.sql} AS VARCHAR)"
+        return f"nullif({text}, '')"
+
+    def real(self) -> str:
+        """As a real number, from text too."""
+        if self.type == "DOUBLE":
+            value = self.sql
+        else:
+            cast = "TRY_CAST" if self.family is Family.TEXT else "CAST"
+            value = f"{cast}({self.sql} AS DOUBLE)"
+        return f"CASE WHEN isfinite({value}) THEN {value} END"
+
+    def date(self) -> str:
+        """As a date without a time."""
+        if self.family is Family.DATE:
+            if self.finite:
+                return self.sql
+            return f"CASE WHEN isfinite({self.sql}) THEN {self.sql} END"
+        return f"CAST({self.moment()} AS DATE)"
+
+    def moment(self) -> str:
+        """As a point in time without a zone, from text too."""
+        if self.in_utc:
+            value = f"make_timestamp(epoch_us({self.sql}))"
+        elif self.family is Family.TEXT:
+            value = f"TRY_CAST({self.sql} AS TIMESTAMP)"
+        else:
+            value = self.sql if self.type == "TIMESTAMP" else f"CAST({self.sql} AS TIMESTAMP)"
+        if self.finite:
+            return value
+        return f"CASE WHEN isfinite({self.sql if self.in_utc else value}) THEN {value} END"
+
+    def clock(self) -> str:
+        """Microseconds since midnight of a time of day."""
+        return f"epoch_us(CAST({self.sql} AS TIME))"

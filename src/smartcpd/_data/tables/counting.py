@@ -1,0 +1,261 @@
+"""The group-by, and its groups as indices and values.
+
+Rows that lack something get numbers of their own, so that one pass counts them on the way.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from smartcpd._data.labels import Mode
+from smartcpd._data.tables import sorting
+from smartcpd._data.tables.account import Account
+from smartcpd._data.tables.fetching import fetched
+from smartcpd._data.tables.keys import Key
+from smartcpd._data.tables.measure import Measure
+from smartcpd._data.tables.slots import Slots, ranges_wanted, slots
+from smartcpd._data.tables.sources import Rows
+from smartcpd._data.tables.sql import memory_limit, one_row
+from smartcpd.errors import InvalidDataError
+
+WORD = 62
+"""Bits that are filled of a signed integer of 64."""
+SHORT_WORD = 31
+"""Bits that a signed integer of 32 has."""
+MANY = 1 << 20
+"""Possible cells up to here are left to a hash table, which stays in the processor's cache."""
+SHARE_OF_LIMIT = 1 / 2
+"""Of the memory that may be used: rows that are sorted must fit."""
+
+
+@dataclass(frozen=True)
+class Cells:
+    """What a tensor is made of."""
+
+    modes: tuple[Mode, ...]
+    indices: tuple[np.ndarray, ...]
+    values: np.ndarray
+    absent: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How rows become cells: a number for each key, and which of them share a word."""
+
+    numbered: list[Slots]
+    words: list[list[int]]
+    measure: Measure
+    count: int
+    """Rows of the table."""
+
+
+def planned(rows: Rows, keys: Sequence[Key], measure: Measure, max_labels: int) -> Plan:
+    """Learn what the numbers depend on."""
+    wanted = [ranges_wanted(key) for key in keys]
+    queries = [sql for part in wanted for sql in part] + list(measure.facts())
+    found = one_row(rows.sql(f"SELECT {', '.join(['count(*)', *queries])} FROM {rows.table}"))
+    count, facts = found[0], list(found[1:])
+    numbered = []
+    for i, (key, part) in enumerate(zip(keys, wanted, strict=True)):
+        numbered.append(slots(i, key, facts[: len(part)], rows, count, max_labels))
+        facts = facts[len(part) :]
+    return Plan(numbered, _words(numbered), measure.informed(count, facts), count)
+
+
+def cells(
+    rows: Rows, keys: Sequence[Key], measure: Measure, max_labels: int, account: Account
+) -> Cells:
+    """Aggregate the rows; the account learns what is left out."""
+    plan = planned(rows, keys, measure, max_labels)
+    numbered, words = plan.numbered, plan.words
+    if _sorts(rows, numbered, words, plan.measure, plan.count):
+        columns = _sorted(rows, numbered, words, plan.measure, plan.count)
+    else:
+        columns = _grouped(rows, plan)
+    columns = unpacked(columns, plan)
+    kept, tally = tallied(columns, plan)
+    tally.report(account)
+    if not kept.all():
+        columns = {name: column[kept] for name, column in columns.items()}
+    if not columns["rows"].size:
+        raise nothing_used(rows, account)
+    modes, indices = [], []
+    for i, slot in enumerate(numbered):
+        index = columns.pop(f"i{i}")
+        occurs = np.zeros(slot.size, bool)
+        occurs[index] = True
+        mode, order = finished_mode(slot, occurs, gathered(slot, index, columns["rows"]), account)
+        modes.append(mode)
+        indices.append(index if order is None else order[index])
+    return Cells(tuple(modes), tuple(indices), measure.finished(columns), measure.absent)
+
+
+def nothing_used(rows: Rows, account: Account) -> InvalidDataError:
+    return InvalidDataError(f"No row of {rows.name} can be used. {' '.join(account.losses)}")
+
+
+def _words(numbered: Sequence[Slots]) -> list[list[int]]:
+    """Which keys share an integer of 64 bits; those with most rows first, as tensors are sorted."""
+    words: list[list[int]] = [[]]
+    for i in sorted(range(len(numbered)), key=lambda i: -numbered[i].size):
+        if sum(numbered[j].bits for j in [*words[-1], i]) > WORD:
+            words.append([])
+        words[-1].append(i)
+    return words
+
+
+def _sorts(
+    rows: Rows, numbered: Sequence[Slots], words: Sequence[Sequence[int]], measure: Measure, n: int
+) -> bool:
+    """Whether sorting the rows is quicker than a hash table, and possible."""
+    if len(words) > 1 or not measure.sorts or math.prod(slot.size for slot in numbered) <= MANY:
+        return False
+    bits = sum(slot.bits for slot in numbered)
+    size = _width(numbered) // 8
+    if measure.column is not None:
+        bits += n.bit_length()
+        # A value, and the row it is in.
+        size += 16
+    # Twice, since the result of DuckDB becomes an array.
+    return bits <= WORD and 2 * n * size <= SHARE_OF_LIMIT * memory_limit(rows.sql)
+
+
+def _sorted(
+    rows: Rows, numbered: Sequence[Slots], words: Sequence[Sequence[int]], measure: Measure, n: int
+) -> dict[str, np.ndarray]:
+    """Words, numbers of rows and values of all cells, from every row of the table."""
+    found = fetched(rows.sql(_lines(rows, numbered, words, measure.real())), n)
+    if measure.column is None:
+        return sorting.counted(found["w0"])
+    columns = sorting.summed(found["w0"], found["v"], measure.largest, measure.complete)
+    return {**columns, "value": measure.of_sums(columns)}
+
+
+def grouping(rows: Rows, plan: Plan) -> str:
+    """The SQL of a group-by, which goes to disk where memory does not suffice."""
+    measure = plan.measure
+    names = ", ".join(f"w{n}" for n in range(len(plan.words)))
+    return (
+        f"SELECT {names}, {', '.join(measure.results())} FROM (SELECT "
+        f"{', '.join([names, 'count(*) AS rows', *measure.aggregates()])} FROM "
+        f"({_lines(rows, plan.numbered, plan.words, measure.value())}) GROUP BY {names})"
+    )
+
+
+def _grouped(rows: Rows, plan: Plan) -> dict[str, np.ndarray]:
+    """The same from a group-by."""
+    columns = rows.sql(grouping(rows, plan)).fetchnumpy()
+    # Sorting by the first word is quicker than by indices later.
+    order = np.argsort(columns["w0"])
+    return {name: np.asarray(columns.pop(name))[order] for name in list(columns)}
+
+
+def _width(numbered: Sequence[Slots]) -> int:
+    """Bits of the integers that words are made of: half as many bytes take less time."""
+    return 32 if sum(slot.bits for slot in numbered) < SHORT_WORD else 64
+
+
+def _lines(
+    rows: Rows, numbered: Sequence[Slots], words: Sequence[Sequence[int]], value: str | None
+) -> str:
+    """Words and the value ``v`` of every row."""
+    inner, codes = [], []
+    whole = "INTEGER" if _width(numbered) == 32 else "BIGINT"
+    for i, slot in enumerate(numbered):
+        inner.append(f"{slot.key.expression if slot.join else slot.code} AS x{i}")
+        code = slot.code if slot.join else f"x{i}"
+        known = code if slot.complete else f"coalesce({code}, {slot.missing})"
+        codes.append(f"CAST({known} AS {whole})")
+    if value is not None:
+        inner.append(f"{value} AS v")
+    packed = []
+    for n, members in enumerate(words):
+        sql = codes[members[0]]
+        for i in members[1:]:
+            sql = f"({sql}) * {1 << numbered[i].bits} + {codes[i]}"
+        packed.append(f"{sql} AS w{n}")
+    if value is not None:
+        packed.append("v")
+    joins = "".join(slot.join for slot in numbered)
+    return f"SELECT {', '.join(packed)} FROM (SELECT {', '.join(inner)} FROM {rows.table}){joins}"
+
+
+def unpacked(columns: dict[str, np.ndarray], plan: Plan) -> dict[str, np.ndarray]:
+    """With one column of indices a key instead of words."""
+    for n, members in enumerate(plan.words):
+        word = columns.pop(f"w{n}")
+        shift = 0
+        for i in reversed(members):
+            slot = plan.numbered[i]
+            index = np.empty(word.size, np.min_scalar_type(slot.missing))
+            for piece in sorting.pieces(word.size):
+                index[piece] = (word[piece] >> shift) & ((1 << slot.bits) - 1)
+            columns[f"i{i}"] = index
+            shift += slot.bits
+    return columns
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Rows of the table that were left out, by column and reason, of so many."""
+
+    counts: dict[tuple[str, str], int]
+    rows: int
+
+    def __add__(self, other: Tally) -> Tally:
+        keys = [*self.counts, *(key for key in other.counts if key not in self.counts)]
+        counts = {key: self.counts.get(key, 0) + other.counts.get(key, 0) for key in keys}
+        return Tally(counts, self.rows + other.rows)
+
+    def report(self, account: Account) -> None:
+        for (name, fault), count in self.counts.items():
+            account.missing(name, fault, count, self.rows)
+
+
+def tallied(columns: dict[str, np.ndarray], plan: Plan) -> tuple[np.ndarray, Tally]:
+    """Which cells are kept, and an account of the rows of the others."""
+    rows, measure = columns["rows"], plan.measure
+    kept = np.ones(rows.size, bool)
+    counts: dict[tuple[str, str], int] = {}
+    for i, slot in enumerate(plan.numbered):
+        key = slot.key
+        missing = columns[f"i{i}"] == slot.missing
+        kept &= ~missing
+        counts.setdefault((key.column.name, key.fault), int(rows[missing].sum()))
+        if slot.dropped is not None:
+            dropped = columns[f"i{i}"] == slot.dropped
+            kept &= ~dropped
+            fault = f"is not among the {slot.dropped:,} most frequent"
+            counts[key.name, fault] = int(rows[dropped].sum())
+    if measure.column is not None and "used" in columns:
+        used = columns["used"]
+        counts[measure.column.name, measure.fault] = int((rows - used).sum())
+        kept &= used > 0
+    return kept, Tally(counts, int(rows.sum()))
+
+
+def gathered(slot: Slots, index: np.ndarray, rows: np.ndarray) -> int:
+    """Rows of the table in the row of the mode that is for all other labels."""
+    return int(rows[index == slot.size - 1].sum()) if slot.gathers else 0
+
+
+def finished_mode(
+    slot: Slots, occurs: np.ndarray, in_others: int, account: Account
+) -> tuple[Mode, np.ndarray | None]:
+    """The mode with rows for what occurs, and the row of each number if it is another."""
+    mode, order = slot.finish(occurs)
+    if in_others:
+        account.decide(
+            f"{in_others:,} rows are gathered in {mode.text()[-1]!r}: their "
+            f"{slot.key.name!r} is not among the {slot.size - 1:,} most frequent."
+        )
+    if len(mode) == 1:
+        raise InvalidDataError(
+            f"Mode {mode.name!r} has one label only, {mode.text()[0]!r}, in the rows used, so it "
+            "says nothing; leave it out of modes, or choose a finer bin."
+        )
+    return mode, None if order is None else order.astype(np.min_scalar_type(len(mode) - 1))

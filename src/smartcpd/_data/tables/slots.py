@@ -1,0 +1,212 @@
+"""Every key gets a range of whole numbers, so that a whole cell is one number to group by.
+
+Grouping by one number of 64 bits takes about half the time of grouping by dates and text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from smartcpd._data.labels import Kind, Mode
+from smartcpd._data.tables.columns import Family
+from smartcpd._data.tables.keys import Key, Leading, Numbered
+from smartcpd._data.tables.labelling import arranged
+from smartcpd._data.tables.sources import Rows
+from smartcpd._data.tables.sql import OURS, one_row
+from smartcpd.errors import InvalidDataError
+
+NARROW = 1 << 20
+"""A range of whole numbers up to here needs no dictionary."""
+SHORT = 10_000
+"""A dictionary up to here is put in order before it is used, which saves sorting the cells."""
+
+Finish = Callable[[np.ndarray], tuple[Mode, np.ndarray | None]]
+"""From which numbers occur to the mode, and the row of each number if it is not the same."""
+
+
+@dataclass(frozen=True)
+class Slots:
+    """The numbers 0, 1, ... that a key takes: those that can be rows of the mode come first."""
+
+    key: Key
+    code: str
+    """SQL of the number, NULL where the row cannot be used."""
+    size: int
+    finish: Finish
+    join: str = ""
+    gathers: bool = False
+    """Whether the last number is a row for all other labels."""
+    dropped: int | None = None
+    """A number that is left out on purpose."""
+    complete: bool = False
+    """Whether it is known that every row can be used."""
+
+    @property
+    def missing(self) -> int:
+        """The number of rows that cannot be used."""
+        return self.size
+
+    @property
+    def bits(self) -> int:
+        return self.missing.bit_length()
+
+
+def ranges_wanted(key: Key) -> list[str]:
+    """SQL of what must be known about a key before it gets its numbers."""
+    open_ended = isinstance(key, Numbered) and key.size is None
+    if open_ended or (not isinstance(key, Numbered | Leading) and _is_whole(key)):
+        return [f"{what}({key.expression})" for what in ("min", "max", "count")]
+    return []
+
+
+def slots(
+    i: int, key: Key, ranges: Sequence[Any], rows: Rows, count: int, max_labels: int
+) -> Slots:
+    """The numbers of key ``i`` in so many rows."""
+    complete = bool(ranges) and ranges[2] == count
+    if isinstance(key, Numbered):
+        if key.size is not None:
+            return _fixed(key)
+        return replace(_stretch(key, ranges[:2], max_labels), complete=complete)
+    if isinstance(key, Leading):
+        return _leaders(i, key, rows)
+    if ranges and ranges[0] is not None and int(ranges[1]) - int(ranges[0]) < NARROW:
+        found = _whole(key, int(ranges[0]), int(ranges[1]), max_labels)
+        return replace(found, complete=complete)
+    return _dictionary(i, key, rows, max_labels)
+
+
+def _fixed(key: Numbered) -> Slots:
+    """All rows exist, whatever occurs."""
+    assert key.size is not None
+    mode = Mode(key.name, key.labels(0, key.size - 1), key.kind)
+    return Slots(key, key.expression, key.size, lambda _: (mode, None))
+
+
+def _stretch(key: Numbered, ranges: Sequence[Any], max_labels: int) -> Slots:
+    """Everything between the first and the last that occurs."""
+    first, last = (0 if n is None else int(n) for n in ranges)
+    size = last - first + 1
+    if size > max_labels:
+        ends = " to ".join(str(key.labels(n, n)[0])[:10] for n in (first, last))
+        raise InvalidDataError(
+            f"Mode {key.name!r} would have {size:,} rows, from {ends}, more than "
+            f"max_labels={max_labels:,}; use a longer bin, or leave out impossible dates with "
+            "where=."
+        )
+
+    def finish(occurs: np.ndarray) -> tuple[Mode, np.ndarray | None]:
+        found = np.flatnonzero(occurs)
+        start, end = int(found[0]), int(found[-1])
+        mode = Mode(key.name, key.labels(first + start, first + end), key.kind)
+        return mode, np.arange(size) - start if start else None
+
+    return Slots(key, f"({key.expression}) - ({first})", size, finish)
+
+
+def _whole(key: Key, first: int, last: int, max_labels: int) -> Slots:
+    """Whole numbers that lie close together."""
+
+    def finish(occurs: np.ndarray) -> tuple[Mode, np.ndarray | None]:
+        labels = np.flatnonzero(occurs) + first
+        _check_count(key, labels.size, max_labels)
+        return _arranged(key, labels, occurs)
+
+    code = f"CAST({key.expression} AS BIGINT) - ({first})"
+    return Slots(key, code, last - first + 1, finish)
+
+
+def _dictionary(i: int, key: Key, rows: Rows, max_labels: int) -> Slots:
+    """Labels of any type, numbered by a table."""
+    table = f"{OURS}_labels_{i}"
+    rows.sql(
+        f"CREATE TEMP TABLE {table} AS SELECT label, CAST(row_number() OVER (ORDER BY label) AS "
+        f"INTEGER) - 1 AS id FROM (SELECT DISTINCT {key.expression} AS label FROM {rows.table})"
+    )
+    # NULL, if there is one, is the last in order.
+    count, lines = one_row(rows.sql(f"SELECT count(label), count(*) FROM {table}"))
+    _check_count(key, count, max_labels)
+    labels = _labels(rows, table)
+    if 0 < count <= SHORT:
+        _, order = arranged(key.name, labels)
+        if not _is_identity(order):
+            labels = labels[np.argsort(order)]
+            ids = f"list_extract([{', '.join(map(str, order))}], id + 1)"
+            rows.sql(
+                f"CREATE TEMP TABLE {table}_in_order AS SELECT label, {ids} AS id FROM {table} "
+                "WHERE label IS NOT NULL"
+            )
+            table += "_in_order"
+
+    def finish(occurs: np.ndarray) -> tuple[Mode, np.ndarray | None]:
+        return _arranged(key, labels[occurs], occurs)
+
+    complete = count == lines
+    join = f" {'' if complete else 'LEFT '}JOIN {table} AS t{i} ON x{i} = t{i}.label"
+    return Slots(key, f"t{i}.id", max(count, 1), finish, join, complete=complete)
+
+
+def _leaders(i: int, key: Leading, rows: Rows) -> Slots:
+    """The most frequent labels, and one number for all others."""
+    table = f"{OURS}_labels_{i}"
+    rows.sql(
+        f"CREATE TEMP TABLE {table} AS SELECT label, CAST(row_number() OVER (ORDER BY events DESC, "
+        f"label) AS INTEGER) - 1 AS id FROM (SELECT {key.expression} AS label, count(*) AS events "
+        f"FROM {rows.table} GROUP BY 1) WHERE label IS NOT NULL "
+        f"ORDER BY events DESC, label LIMIT {key.count}"
+    )
+    labels = _labels(rows, table)
+    others = len(labels)
+
+    def finish(occurs: np.ndarray) -> tuple[Mode, np.ndarray | None]:
+        mode, order = arranged(key.name, labels)
+        if not occurs[others]:
+            return mode, order
+        texts = mode.text()
+        named = Mode(key.name, [*texts, other_name(texts)], Kind.CATEGORY)
+        return named, np.append(order, others)
+
+    code = f"CASE WHEN x{i} IS NOT NULL THEN coalesce(t{i}.id, {others}) END"
+    join = f" LEFT JOIN {table} AS t{i} ON x{i} = t{i}.label"
+    dropped = None if key.gather else others
+    return Slots(key, code, others + 1, finish, join, key.gather, dropped)
+
+
+def other_name(labels: Sequence[str]) -> str:
+    """A name that no label has."""
+    name = "(other)"
+    while name in labels:
+        name = f"({name})"
+    return name
+
+
+def _arranged(key: Key, labels: np.ndarray, occurs: np.ndarray) -> tuple[Mode, np.ndarray | None]:
+    mode, order = arranged(key.name, labels)
+    rows = np.zeros(occurs.size, np.int64)
+    rows[occurs] = order
+    return mode, None if _is_identity(rows) else rows
+
+
+def _is_identity(order: np.ndarray) -> bool:
+    return bool((order == np.arange(order.size)).all())
+
+
+def _is_whole(key: Key) -> bool:
+    return key.column.family is Family.WHOLE and key.expression == key.column.sql
+
+
+def _labels(rows: Rows, table: str) -> np.ndarray:
+    query = f"SELECT label FROM {table} WHERE label IS NOT NULL ORDER BY id"
+    return rows.sql(query).fetchnumpy()["label"]
+
+
+def _check_count(key: Key, count: int, max_labels: int) -> None:
+    if count > max_labels:
+        raise InvalidDataError(
+            f"Mode {key.name!r} would have {count:,} labels, more than max_labels={max_labels:,}; "
+            f"keep the most frequent with top={{{key.name!r}: 1000}}, or cut it into bins."
+        )

@@ -1,0 +1,6 @@
+"""Dense data larger than memory: an array of which blocks are read, a few at a time."""
+
+from smartcpd._data.tiled.opening import opened, within_memory
+from smartcpd._data.tiled.storage import Blocks, Plan
+
+__all__ = ["Blocks", "Plan", "opened", "within_memory"]

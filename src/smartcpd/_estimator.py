@@ -1,0 +1,441 @@
+"""The scikit-learn estimator: parameters in, ``*_`` attributes out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from smartcpd._fitting.consensus import Consensus
+from smartcpd._fitting.fit import CHECKPOINT_EVERY, MAX_EPOCHS, TOL, fit
+from smartcpd._fitting.model import CPModel
+from smartcpd._problem.history import History, Status
+from smartcpd._strategies import Report, Solver
+from smartcpd.errors import InvalidDataError
+
+if TYPE_CHECKING:
+    from smartcpd._inference.diagnosis import Diagnosis
+
+
+class SmartCPD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Low-rank CP decomposition with the loss that fits the data.
+
+    Parameters
+    ----------
+    rank : int
+        Number of components.
+    loss : str or Loss
+        How the data was made: "gaussian", "poisson" (counts), "bernoulli-odds" or
+        "bernoulli-logit" (yes/no), "gamma" or "beta(b)" (positive), "poisson-log", "rayleigh",
+        "negative-binomial(r)", "huber(delta)", or one of your own from `smartcpd.losses.custom`.
+        "auto" chooses by the values, as `smartcpd.choose_loss` explains.
+    mirror : str, Mirror, or one a mode
+        Geometry of the steps: "quadratic", "entropy", "burg", "power(c)"; "auto" picks it from the
+        loss. As for ``constraint``, a list gives one choice a mode, and a dict such as
+        ``{0: "entropy"}`` chooses for some modes only.
+    constraint : str, Constraint, or one a mode
+        "free", "nonnegative", "box(lo, hi)", "simplex", "l1-ball(radius)", "l2-ball(radius)",
+        "sparsity(weight)", "smoothness(weight)", "monotone", "unimodal"; "auto" is nonnegative
+        where the loss needs it and free elsewhere.
+    step : str or Step
+        "constant(eta)", "diminishing(eta, decay)", "adagrad", "jensen", "mixed"; "auto" picks it
+        from the loss.
+    solver : str or Solver
+        "core" fits dense data from scratch: a compressed tensor, a quasi-Newton finish, a second
+        look; "large" does so for tensors of which full passes are costly; "online" fits sparse
+        counts or events from scratch, "observed" sparse data of which other cells are unknown;
+        "parts" fits a sample of what is larger than ``max_memory``, then all of it by full passes.
+        "smd" is stochastic mirror descent, the paper's method. The
+        rest go on from one start by full passes: "mm" multiplicative updates of nonnegative factors
+        (poisson and bernoulli-odds, with simplex factors too; gaussian for data >= 0; for dense
+        data also gamma and beta(b)), "md" block mirror descent (any loss and constraint), "als"
+        alternating least squares (gaussian), "lbfgs" L-BFGS-B, "ggn"
+        generalised Gauss-Newton; or by sampled cells: "gcp-adam"
+        (Kolda and Hong). "auto" chooses, as the guide explains. A `Solver` that has settings of its
+        own, such as ``GCPAdam(rate=1e-2).solver()``, is taken as it is.
+    sampler : str or Sampler
+        What a stochastic iteration reads: "uniform" fibers, the paper's; for sparse data also
+        "nonzeros" (or "nonzeros(batch)") one by one, and all nonzeros of "nonempty" fibers, both
+        with the zeros in closed form. "auto" is "nonzeros" for sparse data and "uniform" for dense.
+    absent : {"zero", "unobserved"}
+        What a cell means that sparse data does not store: that nothing happened there, or that
+        nobody looked. A `SparseTensor` that says "unobserved" itself is taken at its word.
+    n_fibers : int, optional
+        Fibers an iteration samples; twice the rank by default. Of sparse data with closed forms,
+        only what those leave out is sampled, if anything.
+    inner_iterations : int
+        Updates made with the same fibers.
+    averaging : bool
+        Return an average over the last part of the run instead of the last factors, which removes
+        most of the noise of sampling.
+    overcomplete : float
+        A random start has this many times ``rank`` components, and those that prove superfluous
+        are merged after a few epochs: it saves most runs from ending with a component wasted. With
+        1 (and ``averaging=False``) "smd" is the paper's Algorithm 1 and nothing else; "online" has
+        widths of its own.
+    max_epochs : int
+        An epoch of "smd" samples as many entries as the tensor has (and makes at least 100
+        iterations); one of a solver that makes full passes is a step.
+    max_time : float, optional
+        Seconds after which each start stops, compilation not counted.
+    tol : float
+        How much of the loss's statistical uncertainty the last part of a fit may still change:
+        this share in the second half of the epochs of "smd", correspondingly less in the last steps
+        of other solvers; 0 never stops for this reason.
+    kkt_tol : float
+        Stop when the relative KKT residual falls below this; 0, the default, never computes it.
+    init : "random", "als", "smd", CPModel or list of arrays
+        Where to start: at random, after some sweeps of clipped least squares, or after a short
+        stochastic run. The user's factors are copied.
+    n_init : int
+        Number of starts that are compared by loss; those that fall behind are stopped early.
+    consensus : bool
+        Run every start to its end, as a fit of its own, so that ``consensus_`` tells in how many of
+        them each component was found. Takes as long as ``n_init`` fits; needs at least two.
+    n_jobs : int
+        Starts that run at the same time, -1 for as many as there are cores. The result does not
+        depend on it.
+    n_threads : int, optional
+        Threads for a fit, all by default. The result does not depend on it.
+    max_memory : str or int, optional
+        What data may take in memory before it is read in parts, such as "4GB"; half of the memory
+        by default.
+    random_state : int, Generator, RandomState or None
+        Seed; the same one gives the same bits.
+    dtype : {"float64", "float32"}
+        Precision of the sampled iterations. "float32" is nearly twice as fast; losses and averages
+        are in float64 either way.
+    callback : callable, optional
+        Called after each epoch with a report (``report.record``, ``report.model()``); a true answer
+        ends the fit.
+    progress : bool or "auto"
+        Show a progress bar; "auto" does so on a terminal.
+    checkpoint : path, optional
+        A folder that the state of the fit is written to, so that it can go on after an end of the
+        process at any moment.
+    checkpoint_every : float
+        Seconds between two checkpoints.
+    resume : bool
+        Go on with the fit whose checkpoint is in that folder, bit for bit as if it had never been
+        stopped; begin it where there is none. The data and all parameters but ``max_time``,
+        ``n_jobs``, ``n_threads``, ``callback``, ``progress`` and ``client`` must be the same.
+    client : distributed.Client or Cluster, optional
+        A Dask cluster whose workers hold the data and make passes over it. X is then a partitioned
+        folder that all workers can read, or a list of tensors that follow each other along mode 0.
+
+    Attributes
+    ----------
+    model_ : CPModel
+    factors_ : list of (I_n x rank) arrays
+    weights_ : array of length rank
+    loss_ : float
+        Mean loss of the model on the data, over all observed cells.
+    history_ : History
+        A row an epoch: time, epoch, entries sampled, loss, penalty, phase.
+    status_ : Status
+        Whether the fit converged and, in a sentence, why it stopped.
+    solver_ : str
+        The solver that was used; `smartcpd.explain` says why.
+    consensus_ : Consensus or None
+        With ``n_init`` > 1: the components of all starts that came to their end, matched, and how
+        stable each is. A start that was stopped early is not counted, since it might have found
+        what it lacks; None if fewer than two came to their end, which ``consensus=True`` prevents.
+    past_ : Past
+        What `partial_fit` remembers of data that it has seen.
+    traffic_ : Traffic or None
+        What went to and from the workers of a cluster: rounds, bytes, seconds.
+    n_features_in_ : int
+        Size of mode 1, for scikit-learn's conventions.
+
+    Examples
+    --------
+    >>> from smartcpd import SmartCPD, datasets
+    >>> X, truth = datasets.count((30, 30, 30), rank=3, random_state=0)
+    >>> est = SmartCPD(rank=3, loss="poisson", random_state=0).fit(X)
+    >>> [A.shape for A in est.factors_]
+    [(30, 3), (30, 3), (30, 3)]
+    """
+
+    model_: CPModel
+    factors_: list[np.ndarray]
+    weights_: np.ndarray
+    loss_: float
+    history_: History
+    status_: Status
+    solver_: str
+    consensus_: Consensus | None
+    traffic_: Any
+
+    def __init__(
+        self,
+        rank: int = 10,
+        loss: Any = "gaussian",
+        *,
+        mirror: Any = "auto",
+        constraint: Any = "auto",
+        step: Any = "auto",
+        solver: str | Solver = "auto",
+        sampler: Any = "auto",
+        absent: str = "zero",
+        n_fibers: int | None = None,
+        inner_iterations: int = 1,
+        averaging: bool = True,
+        overcomplete: float = 1.5,
+        max_epochs: int = MAX_EPOCHS,
+        max_time: float | None = None,
+        tol: float = TOL,
+        kkt_tol: float = 0.0,
+        init: Any = "random",
+        n_init: int = 1,
+        consensus: bool = False,
+        n_jobs: int = 1,
+        n_threads: int | None = None,
+        max_memory: str | int | None = None,
+        random_state: Any = None,
+        dtype: str = "float64",
+        callback: Callable[[Report], Any] | None = None,
+        progress: bool | str = "auto",
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: float = CHECKPOINT_EVERY,
+        resume: bool = False,
+        client: Any = None,
+    ) -> None:
+        self.rank = rank
+        self.loss = loss
+        self.mirror = mirror
+        self.constraint = constraint
+        self.step = step
+        self.solver = solver
+        self.sampler = sampler
+        self.absent = absent
+        self.n_fibers = n_fibers
+        self.inner_iterations = inner_iterations
+        self.averaging = averaging
+        self.overcomplete = overcomplete
+        self.max_epochs = max_epochs
+        self.max_time = max_time
+        self.tol = tol
+        self.kkt_tol = kkt_tol
+        self.init = init
+        self.n_init = n_init
+        self.consensus = consensus
+        self.n_jobs = n_jobs
+        self.n_threads = n_threads
+        self.max_memory = max_memory
+        self.random_state = random_state
+        self.dtype = dtype
+        self.callback = callback
+        self.progress = progress
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
+        self.resume = resume
+        self.client = client
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def fit(self, X: Any, y: Any = None, *, mask: Any = None, weights: Any = None) -> SmartCPD:
+        """Fit the model to a tensor.
+
+        Parameters
+        ----------
+        X : array of order >= 2, SparseTensor or PartitionedTensor
+            Cells of a dense array that are NaN, or masked in a masked array, are missing. Of a
+            sparse tensor, ``SparseTensor(..., missing=, weights=)`` says so.
+        y : ignored
+        mask : boolean array of the shape of X, optional
+            True where a cell was observed. What lies in other cells has no influence at all.
+        weights : array of the shape of X, optional
+            How much each cell counts: finite, not negative, 0 for a missing one.
+
+        Returns
+        -------
+        SmartCPD
+            Itself, fitted. Rows of a mode of which nothing was observed are 0, and named in
+            ``status_``.
+        """
+        self.__dict__.pop("past_", None)
+        result = fit(X, **self.get_params(deep=False), mask=mask, weights=weights)
+        self._keep(result.model, result.loss, result.history, result.status)
+        self.solver_ = result.solver
+        self.consensus_ = result.consensus
+        self.traffic_ = result.traffic
+        return self
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        mode: int | str = 0,
+        forgetting: float = 1.0,
+        mask: Any = None,
+        weights: Any = None,
+    ) -> SmartCPD:
+        """Add new slices of one mode to the fit, without the data that came before.
+
+        The new slices get rows of their own, and the other factors are brought up to date. Of older
+        data a quadratic for each of their rows is remembered, in ``past_``; while it is little, it
+        is kept, and fitted anew whenever it has doubled. The first call is a `fit`. After a `fit`,
+        the expectation of the model stands for the data it was fitted to.
+
+        Parameters
+        ----------
+        X : array or SparseTensor
+            New slices: of the shape of the data, but for the length of the mode that grows. If the
+            rows of the model have labels, a LabelledTensor whose labels of that mode are new.
+        y : ignored
+        mode : int or str
+            The mode that grows, by number or name; the same in every call.
+        forgetting : float
+            In (0, 1]: how much older slices count at each arrival; 1 forgets nothing.
+        mask, weights : optional
+            As for `fit`.
+
+        Returns
+        -------
+        SmartCPD
+            Itself. ``loss_`` is the mean loss of all slices, each when it came (older ones count
+            less where they are forgotten); ``history_`` has a row for each arrival.
+        """
+        from smartcpd._inference.streaming import arrivals
+
+        share = arrivals.check_forgetting(forgetting)
+        how = {
+            "constraint": self.constraint,
+            "absent": self.absent,
+            "mask": mask,
+            "weights": weights,
+            "n_threads": self.n_threads,
+        }
+        if not hasattr(self, "model_"):
+            self.fit(X, mask=mask, weights=weights)
+            self.past_ = arrivals.past_of(self.model_, X, mode, **how)
+            return self
+        past, last = getattr(self, "past_", None), self.history_[-1] if self.history_ else None
+        grown = arrivals.arrive(
+            self.model_, past, X, mode, share, last=last, refit=self._refit(), **how
+        )
+        self._keep(grown.model, grown.loss, History([*self.history_, grown.record]), grown.status)
+        self.past_ = grown.past
+        return self
+
+    def _refit(self) -> Callable[..., Any] | None:
+        """How all slices so far are fitted while they are few; not where the fit is bound to one
+        tensor, by a start or by its checkpoint."""
+        fixed = not isinstance(self.init, str) or self.checkpoint is not None
+        if fixed or self.client is not None:
+            return None
+        parameters = {**self.get_params(deep=False), "progress": False}
+        return lambda X, weights: fit(X, **parameters, weights=weights)
+
+    def transform(
+        self, X: Any, mode: int | str = 0, *, mask: Any = None, weights: Any = None
+    ) -> np.ndarray:
+        """The factor of one mode for new slices, the other factors fixed.
+
+        Parameters
+        ----------
+        X : array or SparseTensor
+            New slices: of the shape of the data, but for the length of one mode.
+        mode : int or str
+            The mode that they are slices of, by number or name.
+        mask, weights : optional
+            As for `fit`.
+
+        Returns
+        -------
+        ndarray (slices x rank)
+            Within the constraint of that mode. Rows of slices of which nothing was observed are 0;
+            a warning names them.
+        """
+        check_is_fitted(self)
+        return self.model_.transform(
+            X,
+            mode,
+            constraint=self.constraint,
+            absent=self.absent,
+            mask=mask,
+            weights=weights,
+        )
+
+    def score_samples(
+        self,
+        X: Any,
+        mode: int | str = 0,
+        *,
+        dispersion: float | None = None,
+        mask: Any = None,
+        weights: Any = None,
+    ) -> np.ndarray:
+        """The mean log-likelihood of each slice, under the factors that `transform` finds for it.
+
+        The slices may be new ones. ``dispersion`` is how widely the data scatters, where the loss
+        leaves that open; it is estimated from X by default. Slices of which nothing was observed
+        get NaN.
+        """
+        check_is_fitted(self)
+        from smartcpd._inference.streaming.transform import with_new_rows
+
+        model = with_new_rows(self.model_, X, mode, self.constraint, self.absent, mask, weights)
+        return model.score_samples(
+            X, mode, dispersion=dispersion, absent=self.absent, mask=mask, weights=weights
+        )
+
+    def _keep(self, model: CPModel, loss: float, history: History, status: Status) -> None:
+        self.model_ = model
+        self.factors_ = list(model.factors)
+        self.weights_ = model.weights
+        self.loss_ = loss
+        self.history_ = history
+        self.status_ = status
+        self.n_features_in_ = model.shape[1]
+
+    @property
+    def _n_features_out(self) -> int:
+        """For scikit-learn's names of what `transform` returns."""
+        return self.model_.rank
+
+    def score(self, X: Any, y: Any = None, *, mask: Any = None, weights: Any = None) -> float:
+        """Minus the mean loss of the fitted model on what was observed of X, so that higher is
+        better; takes what `fit` takes."""
+        check_is_fitted(self)
+        return -self.model_.loss(X, self.absent, mask=mask, weights=weights)
+
+    def diagnose(self, X: Any, *, mask: Any = None, weights: Any = None) -> Diagnosis:
+        """What may be wrong with the fit, and what to do about it; see `CPModel.diagnose`.
+
+        Knows how the fit ended and, with ``n_init`` > 1, what other starts found. Takes what `fit`
+        takes.
+        """
+        check_is_fitted(self)
+        from smartcpd._inference.diagnosis import diagnose
+
+        return diagnose(
+            self.model_,
+            X,
+            self.absent,
+            mask=mask,
+            weights=weights,
+            constraint=self.constraint,
+            status=self.status_,
+            history=self.history_,
+            consensus=self.consensus_,
+        )
+
+    def predict(self, indices: Any) -> np.ndarray:
+        """Expected values of the chosen cells, given as an (n x order) array of indices."""
+        check_is_fitted(self)
+        if np.asarray(indices).dtype.kind not in "iu":
+            raise InvalidDataError(
+                "predict takes indices of cells, whole numbers in an (n x "
+                f"{self.model_.order}) array; got dtype {np.asarray(indices).dtype}."
+            )
+        return self.model_.mean(indices)

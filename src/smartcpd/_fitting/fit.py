@@ -1,0 +1,336 @@
+"""A whole fit: parameters in, the best model of several starts out."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from smartcpd import _strategies as solvers
+from smartcpd._common import threads
+from smartcpd._data.labels import taken_off
+from smartcpd._data.tiled import Blocks
+from smartcpd._fitting.consensus import Consensus
+from smartcpd._fitting.consensus.starts import consensus_of
+from smartcpd._fitting.model import CPModel
+from smartcpd._fitting.progress import Progress
+from smartcpd._fitting.unobserved import without_unobserved_rows
+from smartcpd._problem.checkpoints import Identity, entropy_in, opened
+from smartcpd._problem.history import History, Status
+from smartcpd._problem.problem import Problem, check_integer, check_number
+from smartcpd._problem.stopping import Stopping
+from smartcpd._strategies import Report, Settings, warm_starts
+from smartcpd._strategies.restarts import Racers
+from smartcpd._strategies.starts import make_start
+from smartcpd.errors import IncompatibleError, InvalidParameterError
+from smartcpd.partitions.preflight import preflight
+from smartcpd.partitions.tensor import PartitionedTensor
+
+MAX_EPOCHS = 5000
+TOL = 0.02
+CHECKPOINT_EVERY = 30.0
+NOT_IDENTIFYING = {
+    "X",
+    "mask",
+    "weights",
+    "random_state",
+    "max_time",
+    "n_jobs",
+    "n_threads",
+    "callback",
+    "progress",
+    "client",
+    "checkpoint",
+    "checkpoint_every",
+    "resume",
+}
+"""Parameters that a fit which is resumed may have other values of, or that are compared apart."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What `decompose` and `SmartCPD` are made of."""
+
+    model: CPModel
+    loss: float
+    history: History
+    status: Status
+    solver: str
+    """The solver that "auto" chose, or the user."""
+    consensus: Consensus | None = None
+    """What several starts agree on, where at least two came to their end."""
+    traffic: Any = None
+    """What went to and from the workers of a cluster."""
+
+
+def fit(
+    X: Any,
+    rank: int,
+    loss: Any = "gaussian",
+    *,
+    mirror: Any = "auto",
+    constraint: Any = "auto",
+    step: Any = "auto",
+    solver: str | solvers.Solver = "auto",
+    sampler: Any = "auto",
+    absent: str = "zero",
+    n_fibers: int | None = None,
+    inner_iterations: int = 1,
+    averaging: bool = True,
+    overcomplete: float = 1.5,
+    max_epochs: int = MAX_EPOCHS,
+    max_time: float | None = None,
+    tol: float = TOL,
+    kkt_tol: float = 0.0,
+    init: Any = "random",
+    n_init: int = 1,
+    consensus: bool = False,
+    n_jobs: int = 1,
+    n_threads: int | None = None,
+    max_memory: str | int | None = None,
+    random_state: Any = None,
+    dtype: str = "float64",
+    callback: Callable[[Report], Any] | None = None,
+    progress: bool | str = "auto",
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: float = CHECKPOINT_EVERY,
+    resume: bool = False,
+    mask: Any = None,
+    weights: Any = None,
+    client: Any = None,
+) -> Fit:
+    """Fit a CP model; see `smartcpd.SmartCPD` and its `fit` for the parameters."""
+    if client is not None:
+        from smartcpd.distributed.fitting import fit_on
+
+        parameters = {name: value for name, value in locals().items() if name in FIT_PARAMETERS}
+        return fit_on(client, X, parameters)
+    asked = {name: value for name, value in locals().items() if name not in NOT_IDENTIFYING}
+    check_integer("n_init", n_init, at_least=1)
+    if consensus and n_init == 1:
+        raise IncompatibleError(
+            "consensus=True compares starts with one another, and n_init=1 is a single one. Use "
+            "n_init=5, say."
+        )
+    if not isinstance(n_jobs, int) or n_jobs == 0:
+        raise InvalidParameterError(
+            f"n_jobs must be a whole number other than 0; -1 for all cores; got {n_jobs!r}."
+        )
+    check_number("overcomplete", overcomplete, at_least=1)
+    check_number("checkpoint_every", checkpoint_every, at_least=0)
+    if resume and checkpoint is None:
+        raise IncompatibleError("resume=True needs the folder of a checkpoint: checkpoint=path.")
+    chosen_solver = solvers.get(solver)
+    X, modes = taken_off(X)
+    problem = Problem.build(
+        X, rank, loss, mirror, constraint, step, sampler, absent, mask, weights, max_memory
+    )
+    solvers.check(chosen_solver, problem)
+    settings = make_settings(
+        problem,
+        n_fibers=n_fibers,
+        inner_iterations=inner_iterations,
+        averaging=averaging,
+        max_epochs=max_epochs,
+        max_time=max_time,
+        tol=tol,
+        kkt_tol=kkt_tol,
+        dtype=dtype,
+        # Restarts that run side by side each keep to one thread.
+        n_threads=n_threads if n_jobs == 1 else 1,
+        given_start=not (isinstance(init, str) and init == "random"),
+        n_init=1 if consensus else int(n_init),
+        stochastic=asks_for_sampling(
+            {
+                "mirror": mirror,
+                "step": step,
+                "sampler": sampler,
+                "n_fibers": n_fibers,
+                "inner_iterations": inner_iterations,
+                "averaging": averaging,
+            }
+        ),
+    )
+    repairs = None
+    if chosen_solver.name == "auto":
+        chosen_solver, _ = solvers.choice(problem, settings)
+        solvers.check(chosen_solver, problem)
+        if not isinstance(problem.storage, Blocks):
+            repairs, _ = solvers.choice(problem, replace(settings, given_start=True))
+    warm = init if isinstance(init, str) and init in warm_starts.EPOCHS else None
+    if warm is not None:
+        warm_starts.check(warm, problem)
+    compares = chosen_solver.compares_starts and warm is None and not consensus
+    n_runs = 1 if compares else n_init
+    if checkpoint is not None and resume and random_state is None:
+        random_state = entropy_in(checkpoint)
+    rng = generator(random_state)
+    if checkpoint is not None:
+        identity = Identity.of(problem, asked, rng)
+        journal = opened(checkpoint, identity, checkpoint_every, resume, problem.freedom)
+        settings = replace(settings, journal=journal)
+    with threads.limited_to(settings.n_threads):
+        streams = rng.spawn(n_runs)
+        starts = [make_start(problem, init, overcomplete, rng) for rng in streams]
+        with Progress(progress if n_jobs == 1 else False, settings.stopping) as show:
+
+            def observe(report: Report) -> Any:
+                show(report)
+                return callback is not None and callback(report)
+
+            racers = Racers(
+                problem,
+                settings,
+                chosen_solver,
+                n_jobs,
+                observe,
+                warm,
+                repairs,
+                settles=repairs is not None and not settings.stochastic,
+                whole=bool(consensus),
+            )
+            chosen, loss, objective = racers.best(starts, streams)
+    factors, remark = without_unobserved_rows(problem, chosen.factors)
+    status = chosen.status._replace(reason=f"{chosen.status.reason} {remark}".strip())
+    model = CPModel(factors, np.ones(problem.rank), problem.loss, modes)
+    agreed = None
+    if n_init > 1 and chosen.comparison is not None:
+        agreed = consensus_of(problem, model, objective, status.converged, chosen.comparison)
+    if agreed is not None and agreed.warning:
+        status = status._replace(reason=f"{status.reason} {agreed.warning}")
+    return Fit(model, loss, chosen.history, status, chosen_solver.name, agreed)
+
+
+FIT_PARAMETERS = set(inspect.signature(fit).parameters) - {"X", "client"}
+
+
+def generator(random_state: Any) -> np.random.Generator:
+    """A generator from a seed, a Generator, scikit-learn's RandomState, or nothing."""
+    if isinstance(random_state, np.random.RandomState):
+        random_state = random_state.randint(2**31)
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError) as error:
+        raise InvalidParameterError(
+            f"random_state must be a whole number >= 0, a Generator or None; "
+            f"got {random_state!r} ({error})."
+        ) from None
+
+
+def explain(X: Any, rank: int, loss: Any = "gaussian", **parameters: Any) -> str:
+    """What a fit with these parameters would do, without doing it.
+
+    Takes what `decompose` takes; returns the problem as it was understood, the solver and the
+    reason for it.
+
+    Examples
+    --------
+    >>> import smartcpd
+    >>> X, _ = smartcpd.datasets.count((30, 30, 30), rank=3, random_state=0)
+    >>> print(smartcpd.explain(X, 3, "poisson"))  # doctest: +ELLIPSIS
+    30x30x30, rank 3, loss poisson, constraint nonnegative, ...
+    solver core: X is dense and has at most 8388608 cells
+    """
+    inspect.signature(fit).bind(X, rank, loss, **parameters)  # a name that fit has not is an error
+    names = ("mirror", "constraint", "step", "sampler", "absent", "mask", "weights", "max_memory")
+    problem = Problem.build(X, rank, loss, **{n: v for n, v in parameters.items() if n in names})
+    solver = solvers.get(parameters.get("solver", "auto"))
+    reason = "your choice"
+    solvers.check(solver, problem)
+    if solver.name == "auto":
+        solver, reason = solvers.choice(problem, _settings(problem, parameters))
+        solvers.check(solver, problem)
+    lines = [str(problem), f"solver {solver.name}: {reason}"]
+    if isinstance(problem.storage, Blocks):
+        lines.append(str(problem.storage.plan(problem.rank)))
+    if isinstance(problem.storage, PartitionedTensor):
+        lines.append(str(preflight(problem.storage, problem.rank, problem.loss)))
+    return "\n".join(lines)
+
+
+def _settings(problem: Problem, parameters: dict[str, Any]) -> Settings:
+    """The settings of a fit, as far as the choice of a solver depends on them."""
+    init = parameters.get("init", "random")
+    return make_settings(
+        problem,
+        given_start=not (isinstance(init, str) and init == "random"),
+        stochastic=asks_for_sampling(parameters),
+    )
+
+
+def asks_for_sampling(parameters: dict[str, Any]) -> bool:
+    """Whether the user chose how stochastic steps are made."""
+    usual = {
+        "mirror": "auto",
+        "step": "auto",
+        "sampler": "auto",
+        "n_fibers": None,
+        "inner_iterations": 1,
+        "averaging": True,
+    }
+    return any(parameters.get(name, value) != value for name, value in usual.items())
+
+
+def decompose(X: Any, rank: int, loss: Any = "gaussian", **parameters: Any) -> CPModel:
+    """Decompose a tensor into ``rank`` components and return the model.
+
+    Parameters
+    ----------
+    X : array of order >= 2
+        The data.
+    rank : int
+        Number of components.
+    loss : str or Loss
+        How the data was made; see `smartcpd.losses`.
+    **parameters
+        Everything else that `smartcpd.SmartCPD` and its `fit` take.
+
+    Returns
+    -------
+    CPModel
+    """
+    return fit(X, rank, loss, **parameters).model
+
+
+def make_settings(
+    problem: Problem,
+    *,
+    n_fibers: int | None = None,
+    inner_iterations: int = 1,
+    averaging: bool = True,
+    max_epochs: int = MAX_EPOCHS,
+    max_time: float | None = None,
+    tol: float = TOL,
+    kkt_tol: float = 0.0,
+    dtype: str = "float64",
+    n_threads: int | None = None,
+    given_start: bool = False,
+    n_init: int = 1,
+    stochastic: bool = False,
+) -> Settings:
+    """Check everything about a fit that is not the problem itself."""
+    check_integer("inner_iterations", inner_iterations, at_least=1)
+    check_integer("max_epochs", max_epochs, at_least=1)
+    if n_fibers is not None:
+        check_integer("n_fibers", n_fibers, at_least=1)
+    if max_time is not None:
+        check_number("max_time", max_time, at_least=1e-3)
+    check_number("tol", tol, at_least=0)
+    check_number("kkt_tol", kkt_tol, at_least=0)
+    if dtype not in ("float32", "float64", np.float32, np.float64):
+        raise InvalidParameterError(f"dtype must be 'float32' or 'float64'; got {dtype!r}.")
+    return Settings(
+        stopping=Stopping(tol, kkt_tol, int(max_epochs), max_time),
+        n_fibers=problem.n_fibers(n_fibers if n_fibers is None else int(n_fibers)),
+        inner_iterations=int(inner_iterations),
+        averaging=bool(averaging),
+        dtype=np.dtype(dtype).name,
+        n_threads=threads.resolve(n_threads),
+        given_start=given_start,
+        n_init=n_init,
+        stochastic=stochastic,
+    )

@@ -1,0 +1,136 @@
+"""Which fit a checkpoint belongs to: its data and what was asked for."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from smartcpd._common.atomic import replace_file
+from smartcpd._common.version import __version__
+from smartcpd._data.storage import Dense, SparseTensor, Storage
+from smartcpd._data.tiled import Blocks
+from smartcpd._fitting.model import CPModel
+from smartcpd._problem.problem import Problem
+from smartcpd.errors import CheckpointError
+from smartcpd.partitions.tensor import PartitionedTensor
+
+ALL_BYTES = 1 << 26
+"""Of an array, up to which every byte counts; of a longer one, stretches from all over it do."""
+STRETCHES = 64
+
+
+@dataclass(frozen=True)
+class Identity:
+    """The data, by a digest, and the settings, by name."""
+
+    data: str
+    settings: dict[str, Any]
+    random: str
+    """A digest of where random numbers begin ..."""
+    entropy: int | None
+    """... and what that follows from, if it is a number."""
+
+    @classmethod
+    def of(cls, problem: Problem, asked: dict[str, Any], rng: np.random.Generator) -> Identity:
+        settings = {name: _plain(value) for name, value in asked.items()}
+        settings["loss"] = str(problem.loss)
+        settings["smartcpd"] = __version__
+        entropy = getattr(rng.bit_generator.seed_seq, "entropy", None)
+        return cls(
+            data_digest(problem.storage),
+            settings,
+            _digest([repr(rng.bit_generator.state).encode()]),
+            int(entropy) if isinstance(entropy, int) else None,
+        )
+
+    def write(self, path: Path) -> None:
+        replace_file(path, json.dumps(asdict(self), indent=2).encode())
+
+    @classmethod
+    def read(cls, path: Path) -> Identity:
+        try:
+            return cls(**json.loads(path.read_bytes()))
+        except (ValueError, TypeError) as error:
+            raise CheckpointError(
+                f"{path} does not describe a checkpoint ({error}). Begin the fit anew, without "
+                "resuming."
+            ) from error
+
+
+def check_same(before: Identity, now: Identity, path: Path) -> None:
+    """Refuse to go on with another fit."""
+    names = sorted(before.settings.keys() | now.settings.keys())
+    differences = [
+        f"{name} was {before.settings.get(name)!r} and is {now.settings.get(name)!r}"
+        for name in names
+        if before.settings.get(name) != now.settings.get(name)
+    ]
+    if before.random != now.random:
+        differences.append("the random state is another")
+    if before.data != now.data:
+        differences.append(f"the data is another ({before.data} then, {now.data} now)")
+    if differences:
+        raise CheckpointError(
+            f"The checkpoint in {path} is of another fit: {'; '.join(differences)}. Ask for the "
+            "same, or begin anew without resuming."
+        )
+
+
+def data_digest(storage: Storage) -> str:
+    """Shape and kind, with a hash of what the tensor holds."""
+    if isinstance(storage, PartitionedTensor):
+        about = _digest([repr(storage.manifest).encode()])
+        shape = "x".join(map(str, storage.shape))
+        return f"{shape} {storage.dtype}, {storage.nnz} nonzeros in parts, {about}"
+    if isinstance(storage, SparseTensor):
+        arrays = [*storage.missing, *storage.indices, storage.values]
+        kind = f"{storage.nnz} nonzeros, absent {storage.absent}"
+    elif isinstance(storage, Blocks):
+        arrays = [*storage.glimpse.indices, storage.glimpse.x]
+        kind = "in blocks"
+    else:
+        assert isinstance(storage, Dense)
+        arrays = [storage.array]
+        kind = "dense"
+    shape = "x".join(map(str, storage.shape))
+    dtype = arrays[-1].dtype.name
+    if isinstance(storage, Dense | SparseTensor) and storage.weights is not None:
+        arrays.append(storage.weights)
+        kind += f", {storage.n_missing} missing" if storage.n_missing else ", weighted"
+    return f"{shape} {dtype}, {kind}, {_digest(map(_stretches, arrays))}"
+
+
+def _digest(parts: Iterable[bytes]) -> str:
+    digest = hashlib.blake2b(digest_size=8)
+    for part in parts:
+        digest.update(part)
+    return digest.hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    """A parameter as JSON can hold it and people can read it."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, CPModel):
+        return _plain(value.distribute().factors)
+    if isinstance(value, np.ndarray):
+        return f"array of {value.shape}, {_digest([_stretches(value)])}"
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    if isinstance(value, dict):
+        return {str(key): _plain(part) for key, part in value.items()}
+    return str(value)
+
+
+def _stretches(array: np.ndarray) -> bytes:
+    if array.nbytes <= ALL_BYTES or array.shape[0] < 2 * STRETCHES:
+        return array.tobytes()
+    rows = max(1, array.shape[0] * ALL_BYTES // array.nbytes // STRETCHES)
+    starts = np.linspace(0, array.shape[0] - rows, STRETCHES).astype(int)
+    return b"".join(array[start : start + rows].tobytes() for start in starts)

@@ -1,0 +1,369 @@
+"""What a decomposition returns: factors, weights and the loss they were fitted under."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from smartcpd import losses
+from smartcpd._common.model_cells import checked_indices, slabs, values_at
+from smartcpd._data.labels import Mode, checked_modes
+from smartcpd._fitting.model_verbs import MetData
+from smartcpd.errors import IncompatibleError, InvalidParameterError
+from smartcpd.losses import Loss
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class CPModel(MetData):
+    """A low-rank model: m_i = sum_r weights[r] * prod_n factors[n][i_n, r].
+
+    Every method returns a new model; nothing changes this one. Its arrays are read-only copies.
+
+    Parameters
+    ----------
+    factors : list of ndarray (I_n x R)
+        One matrix a mode. float32 is kept if all are float32, anything else becomes float64.
+    weights : ndarray (R,), optional
+        Ones by default.
+    loss_function : Loss or str, optional
+        The loss that links model values to data; needed by `loss`. Without one, `mean` and `full`
+        give the model values themselves.
+    modes : sequence of Mode, optional
+        The names of the modes and the labels of their rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> model = CPModel([np.ones((2, 1)), np.ones((3, 1))], loss_function="bernoulli-odds")
+    >>> model
+    CPModel(shape=2x3, rank=1, loss=bernoulli-odds)
+    >>> model.mean([[0, 2]])
+    array([0.5])
+    """
+
+    factors: list[np.ndarray]
+    weights: np.ndarray
+    loss_function: Loss | None
+    modes: tuple[Mode, ...] | None
+
+    def __init__(
+        self,
+        factors: Iterable[Any],
+        weights: Any = None,
+        loss_function: Loss | str | None = None,
+        modes: Iterable[Mode] | None = None,
+    ) -> None:
+        given = [np.asarray(A) for A in factors]
+        if not given:
+            raise InvalidParameterError("A model needs at least one factor; got none.")
+        dtype = np.float32 if all(A.dtype == np.float32 for A in given) else np.float64
+        frozen = [_frozen_copy(A, dtype, f"The factor of mode {n}", 2) for n, A in enumerate(given)]
+        rank = frozen[0].shape[1]
+        if any(A.size == 0 or A.shape[1] != rank for A in frozen):
+            shapes = ", ".join(f"{A.shape[0]}x{A.shape[1]}" for A in frozen)
+            raise InvalidParameterError(
+                "Factors need at least one row each and the same number of columns, at least one; "
+                f"got {shapes}."
+            )
+        scales = np.ones(rank) if weights is None else weights
+        scales = _frozen_copy(scales, dtype, "The array of weights", 1)
+        if scales.size != rank:
+            raise InvalidParameterError(
+                f"A model of rank {rank} needs {rank} weights; got {scales.size}."
+            )
+        loss = None if loss_function is None else losses.get(loss_function)
+        named = None if modes is None else checked_modes(modes, [len(A) for A in frozen])
+        values = {"factors": frozen, "weights": scales, "loss_function": loss, "modes": named}
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(A.shape[0] for A in self.factors)
+
+    @property
+    def rank(self) -> int:
+        return self.weights.size
+
+    @property
+    def order(self) -> int:
+        return len(self.factors)
+
+    def __repr__(self) -> str:
+        shape = "x".join(map(str, self.shape))
+        return f"CPModel(shape={shape}, rank={self.rank}, loss={self.loss_function})"
+
+    @property
+    def named_modes(self) -> tuple[Mode, ...]:
+        """The modes; numbered where the data had no names."""
+        if self.modes is not None:
+            return self.modes
+        return tuple(Mode.numbered(f"mode {n}", size) for n, size in enumerate(self.shape))
+
+    def values(self, indices: Any) -> np.ndarray:
+        """The model values m of chosen cells.
+
+        Parameters
+        ----------
+        indices : (K x N) integer array, or tuple of N integer arrays
+            One cell a row, or one array a mode (these are broadcast against each other).
+            Counted from 0; negative indices are refused.
+
+        Returns
+        -------
+        ndarray
+            K values, or as many as the broadcast arrays have, in their shape.
+        """
+        return values_at(self.factors, self.weights, checked_indices(indices, self.shape))
+
+    def mean(self, indices: Any) -> np.ndarray:
+        """The expected data of chosen cells: their model values through the loss's link.
+
+        ``indices`` are those of `values`.
+        """
+        return self._through_link(self.values(indices))
+
+    def full(self, max_bytes: float = 4e9) -> np.ndarray:
+        """The expected data of every cell, as a dense array.
+
+        Parameters
+        ----------
+        max_bytes : float
+            A larger array is refused.
+
+        Returns
+        -------
+        ndarray
+            What `mean` gives, in the shape of the data.
+        """
+        size = math.prod(self.shape) * self.weights.itemsize
+        if size > max_bytes:
+            raise InvalidParameterError(
+                f"The dense array of {self!r} needs {size:,} bytes ({size / 1e9:,.1f} GB), more "
+                f"than max_bytes={max_bytes:,.0f}. Ask for the cells you need with "
+                "mean(indices), or pass a larger max_bytes."
+            )
+        out = np.empty(self.shape, self.weights.dtype)
+        flat = out.reshape(-1)
+        for where, m in slabs(self.factors, self.weights):
+            flat[where] = self._through_link(m)
+        return out
+
+    def normalize(self, norm: int = 2) -> CPModel:
+        """Columns of unit l1 or l2 norm, their scales absorbed in the weights.
+
+        A column of zeros stays as it is, and its component gets weight 0.
+        """
+        if norm not in (1, 2):
+            raise InvalidParameterError(f"norm must be 1 or 2; got {norm!r}.")
+        columns = [unit_columns(A, norm) for A in self.factors]
+        weights = self.weights * np.prod([norms for _, norms in columns], axis=0)
+        return replace(self, factors=[unit for unit, _ in columns], weights=weights)
+
+    def sort(self) -> CPModel:
+        """Normalised, with the components in order of decreasing magnitude of their weights."""
+        model = self.normalize()
+        return model._take(np.argsort(-np.abs(model.weights), kind="stable"))
+
+    def align(self, other: CPModel) -> CPModel:
+        """The same model with its components in the order, and with the signs, of another's.
+
+        Components are paired so that their cosines, multiplied over the modes, have the largest
+        sum. Columns that point away from their partner are then flipped: in pairs, or one together
+        with the weight, so that no model value changes.
+        """
+        if (self.shape, self.rank) != (other.shape, other.rank):
+            raise IncompatibleError(
+                f"Only models of one shape and rank can be aligned; got {self!r} and {other!r}."
+            )
+        cosines = mode_cosines(self, other)
+        score = cosines.prod(axis=0) * np.outer(_signs(self.weights), _signs(other.weights))
+        _, order = best_pairs(score.T)
+        flips = _signs(cosines[:, order, np.arange(self.rank)])
+        model = self._take(order)
+        return replace(
+            model,
+            factors=[A * s for A, s in zip(model.factors, flips, strict=True)],
+            weights=model.weights * flips.prod(axis=0),
+        )
+
+    def absorb(self, mode: int = 0) -> CPModel:
+        """The weights multiplied into the factor of one mode, leaving ones."""
+        if not isinstance(mode, int | np.integer) or not 0 <= mode < self.order:
+            raise InvalidParameterError(
+                f"mode must be one of 0 to {self.order - 1} for {self!r}; got {mode!r}."
+            )
+        factors = [A * self.weights if n == mode else A for n, A in enumerate(self.factors)]
+        return replace(self, factors=factors, weights=np.ones(self.rank))
+
+    def distribute(self) -> CPModel:
+        """The weights spread evenly over the factors, leaving ones.
+
+        The sign of a negative weight goes to the first factor.
+        """
+        share = np.abs(self.weights) ** (1.0 / self.order)
+        first, *rest = (A * share for A in self.factors)
+        factors = [first * _signs(self.weights), *rest]
+        return replace(self, factors=factors, weights=np.ones(self.rank))
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write <path>.npz, the arrays, and <path>.json, the rest; return the path of the first.
+
+        Each file is replaced whole or not at all.
+        """
+        from smartcpd._fitting import persistence  # it makes models, so it needs this module
+
+        return persistence.save(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], loss: Loss | str | None = None) -> CPModel:
+        """Read a model written by `save`.
+
+        Parameters
+        ----------
+        path : path
+            With or without the suffix .npz.
+        loss : Loss or str, optional
+            Used instead of the saved loss. A model fitted under a custom loss needs it, because
+            functions are not saved.
+        """
+        from smartcpd._fitting import persistence
+
+        return persistence.load(path, loss)
+
+    def top(self, component: int, mode: int | str, k: int = 10) -> list[tuple[Any, float]]:
+        """The rows of a mode that a component speaks of most.
+
+        Parameters
+        ----------
+        component : int
+            Counted from 0.
+        mode : int or str
+            Its number or its name.
+        k : int
+            How many rows, at most.
+
+        Returns
+        -------
+        list of (label, value)
+            In order of decreasing magnitude; the values are those of the factor.
+        """
+        from smartcpd._fitting import ranking
+
+        return ranking.top(self, component, mode, k)
+
+    def to_frame(self) -> Any:
+        """The factors as a pandas DataFrame, a row for each entry.
+
+        Its columns are mode, label, component (counted from 1) and value. Labels are as they are in
+        `named_modes`. Weights play no part: `absorb` or `distribute` them first if they should.
+        """
+        from smartcpd._fitting import converters
+
+        return converters.to_frame(self)
+
+    def to_xarray(self) -> Any:
+        """The model as an xarray Dataset: weights, and a variable a mode with its labels."""
+        from smartcpd._fitting import converters
+
+        return converters.to_xarray(self)
+
+    def plot(self, n_components: int | None = None, axes: Any = None) -> Any:
+        """Draw all components, or the largest; see `smartcpd.plots.plot_model`."""
+        from smartcpd import plots
+
+        return plots.plot_model(self, n_components, axes)
+
+    def plot_component(self, component: int, mode: int | str | None = None, ax: Any = None) -> Any:
+        """Draw one component; see `smartcpd.plots.plot_component`."""
+        from smartcpd import plots
+
+        return plots.plot_component(self, component, mode, ax)
+
+    def plot_scree(self, ax: Any = None) -> Any:
+        """Draw the shares of the components; see `smartcpd.plots.plot_scree`."""
+        from smartcpd import plots
+
+        return plots.plot_scree(self, ax)
+
+    def to_tensorly(self) -> Any:
+        """As a ``tensorly.cp_tensor.CPTensor``, in TensorLy's current backend."""
+        from smartcpd._fitting import converters
+
+        return converters.to_tensorly(self)
+
+    @classmethod
+    def from_tensorly(cls, cp: Any, loss_function: Loss | str | None = None) -> CPModel:
+        """From a TensorLy CPTensor or a pair (weights, factors)."""
+        from smartcpd._fitting import converters
+
+        return converters.from_tensorly(cp, loss_function)
+
+    def to_pyttb(self) -> Any:
+        """As a ``pyttb.ktensor``."""
+        from smartcpd._fitting import converters
+
+        return converters.to_pyttb(self)
+
+    @classmethod
+    def from_pyttb(cls, ktensor: Any, loss_function: Loss | str | None = None) -> CPModel:
+        """From a ``pyttb.ktensor``."""
+        from smartcpd._fitting import converters
+
+        return converters.from_pyttb(ktensor, loss_function)
+
+    def _through_link(self, m: np.ndarray) -> np.ndarray:
+        loss = self.loss_function
+        return m if loss is None else loss.mean(m, loss.params)
+
+    def _take(self, order: np.ndarray) -> CPModel:
+        factors = [A[:, order] for A in self.factors]
+        return replace(self, factors=factors, weights=self.weights[order])
+
+
+def unit_columns(A: np.ndarray, norm: int = 2) -> tuple[np.ndarray, np.ndarray]:
+    """Columns divided by their norms, and the norms; columns of zeros stay zero."""
+    # Through the largest entry, so that squares of tiny or huge entries do not vanish or overflow.
+    peak = np.abs(A).max(axis=0)
+    scaled = A / np.where(peak > 0, peak, 1.0)
+    norms = np.linalg.norm(scaled, ord=norm, axis=0)
+    return scaled / np.where(norms > 0, norms, 1.0), norms * peak
+
+
+def mode_cosines(first: CPModel, second: CPModel) -> np.ndarray:
+    """Cosines between the columns of two models, N x R_first x R_second."""
+    pairs = zip(first.factors, second.factors, strict=True)
+    return np.stack([unit_columns(A)[0].T @ unit_columns(B)[0] for A, B in pairs])
+
+
+def best_pairs(similarity: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and columns, each used once at most, whose entries have the largest sum."""
+    # Imported here because scipy.optimize alone takes a third of a second to import.
+    from scipy.optimize import linear_sum_assignment
+
+    rows, columns = linear_sum_assignment(similarity, maximize=True)
+    return rows, columns
+
+
+def _signs(a: np.ndarray) -> np.ndarray:
+    return np.where(a < 0, -1, 1).astype(a.dtype)
+
+
+def _frozen_copy(a: Any, dtype: type, name: str, ndim: int) -> np.ndarray:
+    given = np.asarray(a)
+    if given.dtype.kind not in "fiu" or given.ndim != ndim:
+        raise InvalidParameterError(
+            f"{name} must hold real numbers in {ndim} dimension{'s' * (ndim > 1)}; "
+            f"got shape {given.shape} of {given.dtype}."
+        )
+    copy: np.ndarray = np.array(given, dtype, order="C")
+    if not np.isfinite(copy).all():
+        raise InvalidParameterError(f"{name} holds NaN or infinite values.")
+    copy.flags.writeable = False
+    return copy

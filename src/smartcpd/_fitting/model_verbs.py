@@ -1,0 +1,258 @@
+"""What a model says of data, and data of a model: the methods of `CPModel` that take X."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from smartcpd._fitting.model import CPModel
+    from smartcpd._inference.diagnosis import Diagnosis
+    from smartcpd._inference.intervals import Intervals
+    from smartcpd._objectives import Estimate
+
+
+class MetData:
+    """Each method is a door to the module that does the work."""
+
+    @property
+    def _model(self) -> CPModel:
+        return cast("CPModel", self)
+
+    def loss(self, X: Any, absent: str = "zero", *, mask: Any = None, weights: Any = None) -> float:
+        """The mean loss of this model on data X, over all observed cells.
+
+        ``absent`` says what cells mean that sparse data does not store, as for `SmartCPD`; ``mask``
+        and ``weights`` are those of `SmartCPD.fit`. The mean is weighted: sum of w l over sum of w.
+        """
+        return self.loss_estimate(X, absent, mask=mask, weights=weights).loss
+
+    def loss_estimate(
+        self, X: Any, absent: str = "zero", *, mask: Any = None, weights: Any = None
+    ) -> Estimate:
+        """The mean loss on X and its standard error; takes what `loss` takes.
+
+        The error is 0, the loss exact, for dense data, for losses whose zeros sum up in closed form
+        (poisson, gaussian), and for sparse tensors of up to 33 million cells. Beyond, the loss of
+        the zeros comes from a quadratic in closed form plus what it leaves on a sample of cells, or
+        on all cells that matter.
+        """
+        from smartcpd._objectives import mean_loss  # objectives are written in terms of models
+
+        return mean_loss(X, self._model, absent, mask, weights)
+
+    def diagnose(
+        self,
+        X: Any,
+        absent: str = "zero",
+        *,
+        mask: Any = None,
+        weights: Any = None,
+        constraint: Any = "auto",
+    ) -> Diagnosis:
+        """What may be wrong with this model of data X, and what to do about it.
+
+        Looks for dead, duplicate and diverging components, a fit that had not come to its end,
+        counts that scatter too widely or have too many zeros, probabilities that do not come true,
+        single cells that dominate, and rows of which too little is known. Checks that mean nothing
+        for a loss are left out. Large data is sampled, always in the same way.
+
+        Parameters
+        ----------
+        X, absent, mask, weights
+            As for `loss`.
+        constraint : str, Constraint, or one a mode
+            Under which the model was fitted, as for `SmartCPD`.
+
+        Returns
+        -------
+        Diagnosis
+            To print, or to go through; ``ok`` if there is no warning in it.
+
+        See Also
+        --------
+        SmartCPD.diagnose : knows how the fit went, too.
+        """
+        from smartcpd._inference import diagnosis
+
+        return diagnosis.diagnose(
+            self._model, X, absent, mask=mask, weights=weights, constraint=constraint
+        )
+
+    def transform(
+        self,
+        X_new: Any,
+        mode: int | str = 0,
+        *,
+        constraint: Any = "auto",
+        absent: str = "zero",
+        mask: Any = None,
+        weights: Any = None,
+    ) -> np.ndarray:
+        """The factor of one mode for new slices, the other factors and the weights fixed.
+
+        Parameters
+        ----------
+        X_new : array or SparseTensor
+            New slices: of the shape of the data, but for the length of one mode.
+        mode : int or str
+            The mode that they are slices of, by number or name.
+        constraint : str, Constraint, or one a mode
+            As for `SmartCPD`; `SmartCPD.transform` gives its own. One that ties the rows of a
+            column together holds for the new rows among themselves.
+        absent, mask, weights
+            As for `loss`.
+
+        Returns
+        -------
+        ndarray (slices x R)
+            Where the fit has converged, the slices it was made from get their own rows. Rows of
+            slices of which nothing was observed are 0; a warning names them.
+        """
+        from smartcpd._inference.streaming.transform import transform
+
+        return transform(
+            self._model,
+            X_new,
+            mode,
+            constraint=constraint,
+            absent=absent,
+            mask=mask,
+            weights=weights,
+        )
+
+    def score_samples(
+        self,
+        X: Any,
+        mode: int | str = 0,
+        *,
+        dispersion: float | None = None,
+        absent: str = "zero",
+        mask: Any = None,
+        weights: Any = None,
+    ) -> np.ndarray:
+        """The mean log-likelihood of the observed cells of each slice of a mode.
+
+        Parameters
+        ----------
+        X : array or SparseTensor
+            Data of the shape of the model.
+        mode : int or str
+            By number or name.
+        dispersion : float, optional
+            How widely the data scatters, for losses that leave it open; by default estimated from
+            X, as `smartcpd._inference.dispersion.estimate` does.
+        absent, mask, weights
+            As for `loss`.
+
+        Returns
+        -------
+        ndarray
+            One number a slice, on the scale of the data; NaN where nothing was observed.
+        """
+        from smartcpd._inference import scoring
+
+        return scoring.score_samples(
+            self._model, X, mode, dispersion=dispersion, absent=absent, mask=mask, weights=weights
+        )
+
+    def surprise(
+        self,
+        X: Any,
+        indices: Any = None,
+        *,
+        dispersion: float | None = None,
+        absent: str = "zero",
+        mask: Any = None,
+    ) -> np.ndarray:
+        """How surprising observed values are: their two-sided tail probabilities.
+
+        Near 1 for a value in the middle of what the model expects, near 0 for one far out.
+
+        Parameters
+        ----------
+        X : array or SparseTensor
+            Data of the shape of the model; with ``indices``, the values of those cells.
+        indices : optional
+            Cells, as for `values`.
+        dispersion : float, optional
+            As for `score_samples`; with ``indices`` it is not estimated.
+        absent, mask
+            As for `loss`.
+
+        Returns
+        -------
+        ndarray
+            In the shape of dense data, NaN where a cell is missing; of sparse data, a number for
+            each entry in the order of ``SparseTensor.indices``; or one for each of the cells.
+        """
+        from smartcpd._inference import scoring
+
+        return scoring.surprise(
+            self._model, X, indices, dispersion=dispersion, absent=absent, mask=mask
+        )
+
+    def intervals(
+        self,
+        X: Any,
+        level: float = 0.9,
+        *,
+        method: str = "auto",
+        constraint: Any = "auto",
+        dispersion: float | None = None,
+        n_bootstrap: int = 200,
+        random_state: Any = None,
+        absent: str = "zero",
+        mask: Any = None,
+        weights: Any = None,
+    ) -> Intervals:
+        """Intervals for loadings and weights: how sure the data is about them.
+
+        They are about the normalised model, columns of unit length with their scale in the
+        weights, and about the optimum that was found: other optima are no part of it.
+
+        Parameters
+        ----------
+        X : array or SparseTensor
+            The data that the model was fitted to.
+        level : float
+            The share of intervals that should contain the true value.
+        method : {"auto", "hessian", "conditional", "bootstrap"}
+            "hessian" inverts the expected information about all loadings together, for up to 3000
+            of them. "conditional" takes each row as if the other factors were known, for data of
+            any size; its intervals are somewhat too narrow. "bootstrap" fits data that is simulated
+            from the model, starting there. "auto" is "hessian", or "conditional" beyond its limits.
+        constraint : str, Constraint, or one a mode
+            What the model was fitted under, as for `SmartCPD`. Loadings at a bound get a one-sided
+            interval, as far as the likelihood ratio allows.
+        dispersion : float, optional
+            As for `score_samples`: estimated where the loss leaves it open.
+        n_bootstrap : int
+            Simulated data sets.
+        random_state : int, Generator or None
+            Seed of the simulations.
+        absent, mask, weights
+            As for `loss`.
+
+        Returns
+        -------
+        Intervals
+            With ``lower`` and ``upper`` factors, ``weights_lower``, ``weights_upper``, and
+            ``to_frame``. Rows of which nothing was observed have intervals without an end.
+        """
+        from smartcpd._inference.intervals import intervals
+
+        return intervals(
+            self._model,
+            X,
+            level,
+            method=method,
+            constraint=constraint,
+            dispersion=dispersion,
+            n_bootstrap=n_bootstrap,
+            random_state=random_state,
+            absent=absent,
+            mask=mask,
+            weights=weights,
+        )

@@ -1,0 +1,71 @@
+"""How much each component contributes, and its factors in a form that people can read."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from smartcpd._fitting.model import CPModel, unit_columns
+
+
+class Readable(NamedTuple):
+    """A model made ready to be looked at: components in order of their shares.
+
+    Attributes
+    ----------
+    model : CPModel
+        Largest component first, with weights that are not negative. Nonnegative factors have
+        columns that sum to 1; others have columns whose largest entry in absolute value is 1.
+    shares : ndarray
+        They sum to 1.
+    signed : bool
+        Whether the model has negative numbers.
+    order : ndarray
+        Where the components are in the model that was given.
+    """
+
+    model: CPModel
+    shares: np.ndarray
+    signed: bool
+    order: np.ndarray
+
+    @property
+    def share_of(self) -> str:
+        """What the shares are shares of."""
+        return "norm" if self.signed else "total"
+
+
+def readable(model: CPModel) -> Readable:
+    """The components of a model with their shares.
+
+    A component's share is its part of the sum of all model values; where some are negative, its
+    part of the components' norms.
+    """
+    factors = [A.astype(np.float64) for A in model.factors]
+    weights = model.weights.astype(np.float64)
+    signed = bool((weights < 0).any() or any((A < 0).any() for A in factors))
+    scaled = [_peaked(A) if signed else unit_columns(A, 1) for A in factors]
+    weights = weights * np.prod([scale for _, scale in scaled], axis=0)
+    columns = [A for A, _ in scaled]
+    for r in np.flatnonzero(weights < 0):
+        # The sign goes where it changes least: to the column that is most nearly symmetric.
+        n = int(np.argmax([-A[:, r].min() for A in columns]))
+        columns[n][:, r] *= -1.0
+        weights[r] *= -1.0
+    sizes = np.abs(weights)
+    if signed:
+        sizes = sizes * np.prod([np.linalg.norm(A, axis=0) for A in columns], axis=0)
+    total = sizes.sum()
+    shares = sizes / total if total > 0 else np.full(sizes.size, 1.0 / sizes.size)
+    order = np.argsort(-shares, kind="stable")
+    columns = [A[:, order] for A in columns]
+    shown = CPModel(columns, weights[order], model.loss_function, model.modes)
+    return Readable(shown, shares[order], signed, order)
+
+
+def _peaked(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Columns divided by their largest entry, sign and all."""
+    peak = A[np.abs(A).argmax(axis=0), np.arange(A.shape[1])]
+    safe = np.where(peak != 0, peak, 1.0)
+    return A / safe, peak

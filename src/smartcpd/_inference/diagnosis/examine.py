@@ -1,0 +1,101 @@
+"""All checks, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from smartcpd._data.storage import in_memory
+from smartcpd._fitting.consensus import Consensus
+from smartcpd._fitting.model import CPModel
+from smartcpd._inference.diagnosis import (
+    components,
+    convergence,
+    distribution,
+    dominance,
+    observations,
+)
+from smartcpd._inference.diagnosis.case import Case
+from smartcpd._inference.diagnosis.result import Diagnosis, Finding, Severity
+from smartcpd._problem.history import History, Status
+from smartcpd._problem.problem import Problem
+from smartcpd.errors import InvalidParameterError
+
+
+class Check(NamedTuple):
+    """A question about a fit, and the cases in which it means something."""
+
+    name: str
+    find: Callable[[Case], Iterator[Finding]]
+    applies: Callable[[Case], bool] = lambda case: True
+
+
+CHECKS = (
+    Check("dead components", components.dead),
+    Check("duplicate components", components.duplicate),
+    Check("diverging components", components.diverging),
+    Check("separation", components.separation, components.has_log_odds),
+    Check("convergence", convergence.not_converged),
+    Check("starts", convergence.disagreeing_starts, lambda case: case.consensus is not None),
+    Check("over-dispersion", distribution.over_dispersion, distribution.counts),
+    Check("zero inflation", distribution.zero_inflation, distribution.counts),
+    Check("calibration", distribution.calibration, distribution.binary),
+    Check("dominant cells", dominance.dominant_cells),
+    Check("observations", observations.few_observations),
+)
+
+
+def diagnose(
+    model: CPModel,
+    X: Any,
+    absent: str = "zero",
+    *,
+    mask: Any = None,
+    weights: Any = None,
+    constraint: Any = "auto",
+    status: Status | None = None,
+    history: History | None = None,
+    consensus: Consensus | None = None,
+    first: int = 0,
+) -> Diagnosis:
+    """What may be wrong with a model of some data; see `smartcpd.CPModel.diagnose`.
+
+    Parameters
+    ----------
+    status, history, consensus : optional
+        What a fit says about itself: ``status_``, ``history_`` and ``consensus_``.
+    first : int
+        What sentences call the first component, 0 or 1.
+    """
+    if model.loss_function is None:
+        raise InvalidParameterError(
+            "This model has no loss, so nothing can be said about its fit. Load it with "
+            "CPModel.load(path, loss=...)."
+        )
+    problem = Problem.build(
+        X,
+        model.rank,
+        model.loss_function,
+        constraint=constraint,
+        absent=absent,
+        mask=mask,
+        weights=weights,
+    )
+    if problem.shape != model.shape:
+        raise InvalidParameterError(
+            f"X has shape {problem.shape}, the model {model.shape}. They must be the same."
+        )
+    in_memory(problem.storage, "diagnose")
+    case = Case(model, problem, status, history, consensus, first)
+    findings: list[Finding] = []
+    checked = []
+    with np.errstate(over="ignore", invalid="ignore"):  # a diverged model is a case, too
+        for check in CHECKS:
+            if check.applies(case):
+                checked.append(check.name)
+                findings += check.find(case)
+    findings.sort(key=lambda finding: finding.severity is not Severity.WARNING)
+    sampled = case.tallies.reading.sampled_cells
+    return Diagnosis(tuple(findings), tuple(checked), sampled, first)

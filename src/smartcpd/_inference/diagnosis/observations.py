@@ -1,0 +1,96 @@
+"""Rows of which too little is known for as many numbers as the model has for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from smartcpd._data.storage import Dense, SparseTensor, Storage
+from smartcpd._inference.diagnosis.case import NAMED, Case, listed, row_name
+from smartcpd._inference.diagnosis.result import Finding, Severity
+from smartcpd.losses import Data
+
+
+def few_observations(case: Case) -> Iterator[Finding]:
+    """Rows with fewer observed cells than components; for counts and events, fewer events."""
+    rank = case.model.rank
+    cells = observed_cells(case.problem.storage)
+    yield from _finding(case, cells, "observed cells", Severity.WARNING)
+    if case.loss.data is Data.BINARY or case.tallies.counts is not None:
+        events = event_counts(case.problem.storage)
+        # A row in which nothing happened is 0, and known to be; one without cells is named above.
+        few = [
+            np.where((e > 0) & (c >= rank), e, np.inf) for e, c in zip(events, cells, strict=True)
+        ]
+        yield from _finding(case, few, "events", Severity.NOTE)
+
+
+def _finding(
+    case: Case, amounts: list[np.ndarray], what: str, severity: Severity
+) -> Iterator[Finding]:
+    rank = case.model.rank
+    parts, figures = [], {}
+    for mode, amount in zip(case.model.named_modes, amounts, strict=True):
+        rows = np.flatnonzero(amount < rank)
+        if not rows.size:
+            continue
+        rows = rows[np.argsort(amount[rows], kind="stable")]
+        names = listed([row_name(mode, int(row)) for row in rows[: NAMED + 1]], rows.size)
+        parts.append(f"{rows.size:,} of {len(mode):,} rows of {mode.name} ({names})")
+        figures[mode.name] = int(rows.size)
+    if not parts:
+        return
+    which = "; ".join(parts)
+    consequence = "guesses" if severity is Severity.WARNING else "rough"
+    yield Finding(
+        f"too few {what}",
+        severity,
+        f"{sum(figures.values()):,} rows have fewer {what} than there are components",
+        f"{which} have fewer {what} than the {rank} components: their loadings are {consequence}.",
+        "Gather such rows into one, leave them out, or use a lower rank.",
+        figures,
+    )
+
+
+def observed_cells(storage: Storage) -> list[np.ndarray]:
+    """How many cells of each row were observed, mode by mode."""
+    whole = [np.full(size, float(storage.n_cells // size)) for size in storage.shape]
+    if isinstance(storage, SparseTensor):
+        columns = storage.indices if storage.absent == "unobserved" else storage.missing
+        listed_cells = [
+            np.bincount(column.astype(np.intp), minlength=size).astype(float)
+            for column, size in zip(columns, storage.shape, strict=True)
+        ]
+        if storage.absent == "unobserved":
+            return listed_cells
+        return [all_ - missing for all_, missing in zip(whole, listed_cells, strict=True)]
+    assert isinstance(storage, Dense)
+    if storage.weights is None:
+        return whole
+    return _row_sums(storage, lambda slab, seen: seen)
+
+
+def event_counts(storage: Storage) -> list[np.ndarray]:
+    """The sum of the counts of each row, mode by mode; of what was observed."""
+    if isinstance(storage, SparseTensor):
+        values = storage.values.astype(np.float64)
+        return [
+            np.bincount(column.astype(np.intp), weights=values, minlength=size)
+            for column, size in zip(storage.indices, storage.shape, strict=True)
+        ]
+    assert isinstance(storage, Dense)
+    return _row_sums(storage, lambda slab, seen: slab if seen is None else np.where(seen, slab, 0))
+
+
+def _row_sums(storage: Dense, part: Callable[[Any, Any], np.ndarray]) -> list[np.ndarray]:
+    """Sums over the slices of each mode, of some slices of the first mode at a time."""
+    sums = [np.zeros(size) for size in storage.shape]
+    for start, slab, seen in storage.observed_slabs():
+        values = part(slab, seen)
+        for mode, total in enumerate(sums):
+            others = tuple(k for k in range(slab.ndim) if k != mode)
+            where = slice(start, start + len(slab)) if mode == 0 else slice(None)
+            total[where] += values.sum(axis=others, dtype=np.float64)
+    return sums

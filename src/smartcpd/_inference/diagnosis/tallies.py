@@ -1,0 +1,229 @@
+"""Everything that checks need of the cells, summed up in one pass."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from smartcpd._common.model_cells import values_at
+from smartcpd._inference.dispersion import is_whole
+from smartcpd.errors import InvalidParameterError
+from smartcpd.losses import Data, Domain, Loss
+from smartcpd.losses.negative_binomial import NegativeBinomial
+from smartcpd.quality.calibration import Calibration
+from smartcpd.quality.deviance import cell_losses, saturated_losses
+from smartcpd.quality.hot_spots import Cells
+from smartcpd.quality.noise import variance
+from smartcpd.quality.reading import Batch, Reading
+from smartcpd.quality.result import HotCell
+
+EDGES_FROM = 1 << 16
+PER_OCTAVE = 16
+"""Bins of the means of counts, so narrow that within one all means are the same."""
+LOWEST, HIGHEST = -60, 60
+"""The first and last octave."""
+CERTAIN = 25.0
+"""Log-odds beyond which a probability is 0 or 1 for all that data can tell."""
+MOST = 1e100
+NOISE_CELLS = 1 << 18
+"""About how many cells tell how noisy a gradient is."""
+
+
+@dataclass
+class Excess:
+    """A sum that is 0 in expectation if the model is right, and its variance then."""
+
+    total: float = 0.0
+    variance: float = 0.0
+
+    def add(self, batch: Batch, values: np.ndarray, variances: np.ndarray) -> None:
+        """Values of the cells, and their variances under the model."""
+        parts = batch.weight * values
+        total = float(parts.sum())
+        self.total += total
+        # What counts twice is as noisy as two cells that always agree.
+        self.variance += float((own_weights(batch) * batch.weight) @ variances)
+        if batch.sampled and parts.size:
+            self.variance += max(float(parts @ parts) - total**2 / parts.size, 0.0)
+
+    @property
+    def score(self) -> float:
+        """In standard deviations."""
+        return self.total / math.sqrt(self.variance) if self.variance > 0 else 0.0
+
+
+class CountTable:
+    """Sums over counts of about the same mean."""
+
+    def __init__(self, shrinkage: float) -> None:
+        """``shrinkage`` is how much closer the data is to a model fitted to it than to the truth,
+        in terms of squares."""
+        self.shrinkage = shrinkage
+        self.sums = np.zeros((6, (HIGHEST - LOWEST) * PER_OCTAVE))
+
+    def add(self, batch: Batch, mean: np.ndarray) -> None:
+        octave = np.log2(np.maximum(mean, 2.0**LOWEST))
+        place = np.clip(((octave - LOWEST) * PER_OCTAVE).astype(int), 0, self.sums.shape[1] - 1)
+        extra = (batch.x - mean) ** 2 / self.shrinkage - batch.x
+        empty = (batch.x == 0).astype(float)
+        parts = (np.ones_like(mean), mean, mean * mean, extra, own_weights(batch), empty)
+        for total, part in zip(self.sums, parts, strict=True):
+            total += np.bincount(place, weights=batch.weight * part, minlength=total.size)
+
+    def dispersion(self) -> float:
+        """The alpha of variance = mean + alpha mean², 0 if there is none.
+
+        Each mean is weighted by how exactly it tells alpha, which depends on alpha itself.
+        """
+        cells, means, squares, extra, _, _ = self.sums[:, self.sums[0] > 0]
+        at = means / cells
+        alpha = 1.0  # where no single large count can outvote the others
+        for _ in range(50):
+            weight = 1.0 / (1.0 + alpha * at) ** 2
+            below = float(weight @ squares)
+            following = max(float(weight @ extra) / below, 0.0) if below > 0 else 0.0
+            if abs(following - alpha) <= 1e-6 * max(alpha, 1e-12):
+                break
+            alpha = following
+        return alpha
+
+    def zeros(self, alpha: float, least: float) -> tuple[float, float, float]:
+        """Zeros among cells whose mean is at least so much: how many there are, how many counts
+        with this dispersion would have, and the variance of that."""
+        cells, means, _, _, own, empty = self.sums[:, self.sums[0] > 0]
+        at = means / cells
+        chance = np.exp(-at) if alpha <= 0 else np.exp(-np.log1p(alpha * at) / alpha)
+        large = at >= least
+        return (
+            float(empty[large].sum()),
+            float((cells * chance)[large].sum()),
+            float((own * chance * (1.0 - chance))[large].sum()),
+        )
+
+
+class Tallies:
+    """What the cells tell; parts that mean nothing for a loss are None."""
+
+    def __init__(self, reading: Reading) -> None:
+        self.reading = reading
+        self.loss: Loss = reading.loss
+        counts = self.loss.data is Data.COUNTS and is_whole(reading.storage)
+        n, freedom = reading.storage.n_observed, _freedom(reading.factors)
+        self.counts = CountTable(max(1.0 - freedom / n, 0.5)) if counts else None
+        self.scatter = Excess()
+        self.squares = self.variances = 0.0
+        self.calibration: Calibration | None = None
+        if self.loss.data is Data.BINARY:
+            m, weights = reading.sample(EDGES_FROM)
+            self.calibration = Calibration(self.loss, self._mean(m), weights)
+        self.hot_cells = Cells()
+        self.deviance = self.n_cells = self.n_read = 0.0
+        self.certain = 0.0
+        self.noise = 0.0
+        self._rng = np.random.default_rng(0)
+
+    def add(self, batch: Batch) -> None:
+        if not batch.x.size:
+            return
+        if self.loss.domain is Domain.NONNEGATIVE and float(batch.m.min()) < 0:
+            raise InvalidParameterError(
+                f"The model has negative values, as low as {float(batch.m.min()):.3g}, which loss "
+                f"'{self.loss}' cannot describe. Fit it under that loss first."
+            )
+        mean = self._mean(batch.m)
+        v = variance(self.loss, mean)
+        self.n_read += batch.x.size
+        self.n_cells += float(batch.weight.sum())
+        self.certain += float(batch.weight[self._is_certain(batch.m)].sum())
+        if self.counts is not None:
+            self._add_counts(self.counts, batch, mean, v)
+        if self.calibration is not None:
+            own = own_weights(batch)
+            self.calibration.add(batch.x, mean, own * v, batch.weight)
+        self._add_deviance(batch, mean)
+        self._add_noise(batch)
+
+    def _add_counts(self, counts: CountTable, batch: Batch, mean: Any, v: Any) -> None:
+        counts.add(batch, mean)
+        errors = (batch.x - mean) ** 2
+        # Else a few cells with large means would outvote all others.
+        level = 1.0 / (1.0 + mean)
+        self.squares += float(batch.weight @ (level * errors))
+        self.variances += float(batch.weight @ (level * v))
+        if isinstance(self.loss, NegativeBinomial):
+            # The fourth moment of a negative binomial count.
+            spread = v * v * (2.0 + 6.0 / self.loss.r) + v
+            self.scatter.add(batch, level * (errors - v), level**2 * spread)
+        else:
+            self.scatter.add(batch, level * (errors - batch.x), 2.0 * (level * mean) ** 2)
+
+    def _add_deviance(self, batch: Batch, mean: np.ndarray) -> None:
+        kinds, where = np.unique(batch.x, return_inverse=True)
+        least = saturated_losses(self.loss, kinds)[where]
+        deviance = np.maximum(2.0 * (cell_losses(self.loss, batch.x, batch.m) - least), 0.0)
+        deviance = np.where(np.isfinite(deviance), deviance, 0.0)
+        self.deviance += float(batch.weight @ deviance)
+        self.hot_cells.add(batch, mean, own_weights(batch) * deviance)
+
+    def _add_noise(self, batch: Batch) -> None:
+        """The expected squared norm of A * gradient, entry by entry, before it is divided by n²,
+        the same for every mode: the sum over the cells of w² l'² times the squares of what the
+        components have there."""
+        expected = self.reading.sampled_cells or self.reading.storage.n_cells
+        share = min(1.0, NOISE_CELLS / expected)
+        chosen = np.flatnonzero(self._rng.random(batch.x.size) < share)
+        if not chosen.size:
+            return
+        m = batch.m[chosen]
+        slope = np.empty_like(m)
+        x = self._as_expected(batch.x[chosen], m)
+        self.loss.derivative_block("float64")(x, m, self.loss.params, slope)
+        weight = (own_weights(batch) * batch.weight)[chosen] * slope**2 / share
+        squares = [A * A for A in self.reading.factors]
+        places = [index[chosen] for index in batch.places]
+        self.noise += float(weight @ values_at(squares, self.reading.ones, places))
+
+    def _as_expected(self, x: np.ndarray, m: np.ndarray) -> np.ndarray:
+        """Data drawn from the model where the loss knows how it scatters: misfit is no noise."""
+        if self.counts is None and self.calibration is None:
+            return x
+        try:
+            return np.asarray(self.loss.simulate(m, self._rng), np.float64)
+        except ValueError:  # means beyond what can be drawn
+            return x
+
+    @property
+    def ratio(self) -> float:
+        """Squared residuals of counts over what the loss says of them; 1 for other data."""
+        return self.squares / self.variances if self.variances > 0 else 1.0
+
+    def worst_cells(self) -> tuple[HotCell, ...]:
+        """Those with the largest deviance, which is the square of their residual."""
+        return self.hot_cells.largest(1.0)
+
+    def _is_certain(self, m: np.ndarray) -> np.ndarray:
+        """Probabilities that are 0 or 1 for all that data can tell. Odds of 0 are no sign of
+        trouble: rows in which nothing happened have them."""
+        if self.loss.name == "bernoulli-logit":
+            return np.abs(m) > CERTAIN
+        return (
+            m > math.exp(CERTAIN) if self.loss.name == "bernoulli-odds" else np.zeros(m.size, bool)
+        )
+
+    def _mean(self, m: np.ndarray) -> np.ndarray:
+        """Clipped, so that squares of what a diverged model expects are numbers."""
+        with np.errstate(over="ignore"):
+            mean = np.asarray(self.loss.mean(m, self.loss.params), dtype=np.float64)
+        return np.clip(mean, -MOST, MOST)
+
+
+def _freedom(factors: list[np.ndarray]) -> int:
+    """Numbers that a model is free to choose; the scale of a component counts once."""
+    return factors[0].shape[1] * (sum(map(len, factors)) - len(factors) + 1)
+
+
+def own_weights(batch: Batch) -> np.ndarray:
+    return np.ones_like(batch.weight) if batch.own is None else batch.own

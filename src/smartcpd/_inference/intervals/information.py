@@ -1,0 +1,121 @@
+"""The expected information of a tensor about all loadings of a model together.
+
+It is J' W J, with J the derivative of the model by the factors and W the expected curvature of the
+cells' losses. For rows i and j of two modes its R x R block is, up to their own entries, a sum over
+the cells that both have in common; for one row, over the cells of its slice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+
+from smartcpd._common.model_cells import slabs
+from smartcpd._common.stacked import offsets
+from smartcpd._data.storage import Dense, InMemory
+from smartcpd._data.storage.observed import stacked_rows
+from smartcpd._objectives.slices.dense import products
+from smartcpd._objectives.slices.terms import typical_data
+from smartcpd.losses import Loss
+
+PIECE = 1 << 18
+
+
+def expected_bends(loss: Loss, m: np.ndarray) -> np.ndarray:
+    """The expected second derivative of the loss of cells whose model is m, 0 where it is negative;
+    for "huber" see `estimate`.
+    """
+    m = np.ascontiguousarray(m, dtype=np.float64)
+    out = np.empty_like(m)
+    loss.bend_block("float64")(typical_data(loss, m), m, loss.params, out)
+    return np.maximum(out, 0.0)
+
+
+def cell_weights(storage: InMemory) -> np.ndarray | None:
+    """How much each cell counts, as a dense array; None where all count the same."""
+    if isinstance(storage, Dense):
+        return None if storage.weights is None else storage.weights.astype(np.float64)
+    if not storage.weighted and getattr(storage, "absent", "zero") == "zero":
+        return None
+    if getattr(storage, "absent", "zero") == "unobserved":
+        weights = np.zeros(storage.shape)
+        own = storage.weights  # type: ignore[attr-defined]
+        weights[storage.indices] = 1.0 if own is None else own  # type: ignore[attr-defined]
+        return weights
+    flat = np.empty(storage.n_cells)
+    for start in range(0, flat.size, PIECE):
+        ids = np.arange(start, min(start + PIECE, flat.size))
+        cells = np.unravel_index(ids, storage.shape)
+        found = np.empty(ids.size)
+        storage.read_weights(stacked_rows(storage.shape, cells), found)
+        flat[ids] = found
+    return flat.reshape(storage.shape)
+
+
+def bends_of(factors: Sequence[np.ndarray], loss: Loss, weights: np.ndarray | None) -> np.ndarray:
+    """W for every cell, times its weight."""
+    shape = tuple(len(A) for A in factors)
+    flat = np.empty(int(np.prod(shape)))
+    for where, m in slabs(factors):
+        flat[where] = expected_bends(loss, m)
+    W = flat.reshape(shape)
+    return W if weights is None else W * weights
+
+
+def information(factors: Sequence[np.ndarray], W: np.ndarray) -> np.ndarray:
+    """The matrix for all entries of the factors, mode after mode and row by row."""
+    rank = factors[0].shape[1]
+    starts = offsets(W.shape) * rank
+    out = np.zeros((starts[-1], starts[-1]))
+    for n, A in enumerate(factors):
+        blocks = _row_blocks(factors, W, n)
+        for i in range(len(A)):
+            at = slice(starts[n] + i * rank, starts[n] + (i + 1) * rank)
+            out[at, at] = blocks[i]
+    for n, k in combinations(range(len(factors)), 2):
+        part = _pair_block(factors, W, n, k)
+        rows, columns = slice(starts[n], starts[n + 1]), slice(starts[k], starts[k + 1])
+        out[rows, columns] = part
+        out[columns, rows] = part.T
+    return out
+
+
+def _row_blocks(factors: Sequence[np.ndarray], W: np.ndarray, mode: int) -> np.ndarray:
+    """For every row of a mode, the sum of W h h' over its slice."""
+    others = [A for n, A in enumerate(factors) if n != mode]
+    H = products(others)
+    flat = np.moveaxis(W, mode, 0).reshape(len(factors[mode]), -1)
+    return np.stack([flat @ (H[:, r, None] * H) for r in range(H.shape[1])], axis=1)
+
+
+def _pair_block(factors: Sequence[np.ndarray], W: np.ndarray, n: int, k: int) -> np.ndarray:
+    """The block of two modes: entry (i, r) of one against entry (j, s) of the other."""
+    A, B = factors[n], factors[k]
+    rank = A.shape[1]
+    rest = [F for mode, F in enumerate(factors) if mode not in (n, k)]
+    H = products(rest) if rest else np.ones((1, rank))
+    flat = np.moveaxis(W, (n, k), (0, 1)).reshape(len(A) * len(B), -1)
+    out = np.empty((len(A), rank, len(B), rank))
+    for r in range(rank):
+        common = (flat @ (H[:, r, None] * H)).reshape(len(A), len(B), rank)
+        # The model's derivative by a_ir has b_jr in it, and that by b_js has a_is.
+        out[:, r] = common * B[None, :, r, None] * A[:, None, :]
+    return out.reshape(len(A) * rank, len(B) * rank)
+
+
+def gauge(factors: Sequence[np.ndarray]) -> np.ndarray:
+    """Directions in which a component is scaled in one mode against the next: they change no model
+    value, so that there is no information about them."""
+    rank = factors[0].shape[1]
+    starts = offsets([len(A) for A in factors]) * rank
+    columns = []
+    for n in range(len(factors) - 1):
+        for r in range(rank):
+            direction = np.zeros(starts[-1])
+            for mode, sign in ((n, 1.0), (n + 1, -1.0)):
+                part = direction[starts[mode] : starts[mode + 1]].reshape(-1, rank)
+                part[:, r] = sign * factors[mode][:, r]
+            columns.append(direction)
+    return np.stack(columns, axis=1)

@@ -1,0 +1,158 @@
+"""What is asked: a model and its data, checked against each other, and put on one scale."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from smartcpd._common import threads
+from smartcpd._data.storage import InMemory, SparseTensor, as_storage, in_memory
+from smartcpd._data.storage.observed import stacked_rows
+from smartcpd._fitting.model import CPModel
+from smartcpd._inference import dispersion as dispersions
+from smartcpd._inference.streaming.transform import resolved_constraint
+from smartcpd._methods.row_newton import Rule
+from smartcpd._objectives.slices.sums import RowSums, slices_of
+from smartcpd._objectives.slices.terms import cell_terms
+from smartcpd._problem.problem import by_mode
+from smartcpd.constraints import Constraint
+from smartcpd.constraints.simplex import Simplex
+from smartcpd.errors import IncompatibleError, InvalidParameterError
+from smartcpd.losses import Loss
+from smartcpd.losses.custom import CustomLoss
+
+NEAR = 1e-4
+"""Of the largest entry of a column: how close to a bound an entry is held by it, if the slope says
+so too."""
+SAMPLED_CELLS = 1 << 18
+
+
+@dataclass(frozen=True)
+class Question:
+    """A normalised model, the same with its scale shared among the modes, and the data."""
+
+    model: CPModel
+    balanced: CPModel
+    storage: InMemory
+    loss: Loss
+    constraints: tuple[Constraint, ...]
+    level: float
+
+    @classmethod
+    def checked(
+        cls,
+        model: CPModel,
+        X: Any,
+        level: float,
+        constraint: Any,
+        absent: str,
+        mask: Any,
+        weights: Any,
+    ) -> Question:
+        loss = model.loss_function
+        if loss is None:
+            raise InvalidParameterError(
+                "This model has no loss, so data says nothing about it. Build it with "
+                "loss_function=..."
+            )
+        if not isinstance(level, int | float | np.number) or not 0.0 < float(level) < 1.0:
+            raise InvalidParameterError(f"level must be between 0 and 1; got {level!r}.")
+        chosen = tuple(
+            resolved_constraint(loss, c) for c in by_mode("constraint", constraint, model.order)
+        )
+        storage = in_memory(as_storage(X, absent, mask, weights), "intervals")
+        if storage.shape != model.shape:
+            raise InvalidParameterError(
+                f"X has shape {storage.shape}, the model {model.shape}. They must be the same."
+            )
+        storage.check(loss)
+        wide = CPModel([A.astype(np.float64) for A in model.factors], model.weights, loss)
+        unit = wide.normalize()
+        named = CPModel(unit.factors, unit.weights, loss, model.modes)
+        return cls(named, unit.distribute(), storage, loss, chosen, float(level))
+
+    @cached_property
+    def factors(self) -> list[np.ndarray]:
+        return [np.asarray(A, dtype=np.float64) for A in self.balanced.factors]
+
+    @cached_property
+    def sums(self) -> list[RowSums]:
+        """What the data says about each row alone."""
+        n_threads = threads.resolve(None)
+        with threads.limited_to(n_threads):
+            return [
+                slices_of(self.storage, self.loss, self.factors, n, n_threads).at(A)
+                for n, A in enumerate(self.factors)
+            ]
+
+    def check_bounds(self, method: str) -> None:
+        """Refuse constraints that information about entries does not know of."""
+        for mode, constraint in enumerate(self.constraints):
+            if Rule(constraint).bounds is None and not isinstance(constraint, Simplex):
+                raise IncompatibleError(
+                    f"method='{method}' knows bounds on single entries (and simplex) only; got "
+                    f"constraint '{constraint}' for mode {mode}. Use method='bootstrap'."
+                )
+
+    @property
+    def nonnegative(self) -> list[bool]:
+        return [not c.signed for c in self.constraints]
+
+    @cached_property
+    def at_bound(self) -> list[np.ndarray]:
+        """Entries that are 0, or as good as that, and that the data would rather have smaller."""
+        found = []
+        for A, sums, bounded in zip(self.factors, self.sums, self.nonnegative, strict=True):
+            low = NEAR * np.abs(A).max(axis=0)
+            found.append((low >= A) & (sums.slope >= 0) & bounded | ((A <= 0) & bounded))
+        return found
+
+    @cached_property
+    def unseen(self) -> list[np.ndarray]:
+        """Rows of which nothing was observed."""
+        return self.storage.unobserved_rows()
+
+    @cached_property
+    def steepness(self) -> float:
+        """By how much the losses bend less than their formula says where the data is as expected:
+        the tails of "huber" are straight."""
+        if self.loss.name != "huber":
+            return 1.0
+        _, terms, w = self._sample()
+        return max(float(np.average(terms.bend > 0.5, weights=w)), 1e-3)
+
+    def dispersion(self, given: float | None) -> float:
+        """How much wider than its loss says the data scatters."""
+        if given is not None:
+            if not given > 0:
+                raise InvalidParameterError(f"dispersion must be a positive number; got {given!r}.")
+            return float(given)
+        if isinstance(self.loss, CustomLoss) or self.loss.name == "huber":
+            # Where no distribution says it, the squares of the derivatives do.
+            from smartcpd._inference.intervals.information import expected_bends
+
+            m, terms, w = self._sample()
+            bends = np.maximum(expected_bends(self.loss, m) * self.steepness, 1e-300)
+            return max(float(np.average(terms.slope**2 / bends, weights=w)), 1e-300)
+        return dispersions.estimate(self.balanced, self.storage) or 1.0
+
+    def _sample(self) -> tuple[np.ndarray, Any, np.ndarray]:
+        """Model values, derivatives and weights of observed cells, some if there are many."""
+        storage, rng = self.storage, np.random.default_rng(0)
+        if isinstance(storage, SparseTensor) and storage.absent == "unobserved":
+            chosen = rng.permutation(storage.nnz)[:SAMPLED_CELLS]
+            cells = tuple(column[chosen].astype(np.intp) for column in storage.indices)
+        elif storage.n_cells <= SAMPLED_CELLS:
+            cells = np.unravel_index(np.arange(storage.n_cells), storage.shape)
+        else:
+            cells = tuple(rng.integers(size, size=SAMPLED_CELLS) for size in storage.shape)
+        rows = stacked_rows(storage.shape, cells)
+        x, w = np.empty(len(cells[0])), np.empty(len(cells[0]))
+        storage.read_cells(rows, x)
+        storage.read_weights(rows, w)
+        seen = w > 0
+        m = self.balanced.values(cells)[seen]
+        return m, cell_terms(self.loss, x[seen], m), w[seen]

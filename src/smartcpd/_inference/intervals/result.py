@@ -1,0 +1,85 @@
+"""What `CPModel.intervals` returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from smartcpd._fitting.model import CPModel
+from smartcpd.errors import MissingExtraError
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """An interval for every loading and every weight.
+
+    Loadings are those of the normalised model: columns of unit length, their scale in the weights.
+    Without such a convention a loading has no value of its own, since factors can be scaled against
+    each other.
+
+    Attributes
+    ----------
+    model : CPModel
+        The normalised model that the intervals are about.
+    lower, upper : list of (I_n x R) arrays
+    weights_lower, weights_upper : (R,) arrays
+    level : float
+        The share of intervals that should contain what they are about.
+    method : str
+        How they were found: "hessian", "conditional" or "bootstrap".
+    dispersion : float
+        The size of the noise that was assumed or estimated; 1 where the loss leaves nothing open.
+    at_bound : list of (I_n x R) boolean arrays
+        Loadings that the constraint holds at its bound. Their intervals are one-sided.
+    """
+
+    model: CPModel
+    lower: list[np.ndarray]
+    upper: list[np.ndarray]
+    weights_lower: np.ndarray
+    weights_upper: np.ndarray
+    level: float
+    method: str
+    dispersion: float
+    at_bound: list[np.ndarray]
+
+    def __repr__(self) -> str:
+        shape = "x".join(map(str, self.model.shape))
+        return (
+            f"Intervals({self.level:.0%}, shape={shape}, rank={self.model.rank}, "
+            f"method={self.method})"
+        )
+
+    def contains(self, other: CPModel) -> list[np.ndarray]:
+        """Whether the loadings of another model, normalised and aligned with this one, lie in the
+        intervals; one array a mode."""
+        aligned = other.normalize().align(self.model)
+        triples = zip(aligned.factors, self.lower, self.upper, strict=True)
+        return [(low <= A) & (high >= A) for A, low, high in triples]
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame, a row for each loading: mode, label, component (counted from 1),
+        value, lower, upper, at_bound."""
+        try:
+            import pandas as pd
+        except ImportError:
+            raise MissingExtraError("pandas", "pandas", "Intervals as a DataFrame") from None
+        parts = []
+        rank = self.model.rank
+        for n, mode in enumerate(self.model.named_modes):
+            columns = {
+                "value": self.model.factors[n],
+                "lower": self.lower[n],
+                "upper": self.upper[n],
+                "at_bound": self.at_bound[n],
+            }
+            keys = {
+                "mode": mode.name,
+                "label": pd.Series(mode.labels.tolist() * rank, dtype=object),
+                "component": np.repeat(np.arange(1, rank + 1), len(mode)),
+            }
+            values = {name: A.reshape(-1, order="F") for name, A in columns.items()}
+            parts.append(pd.DataFrame(keys | values))
+        return pd.concat(parts, ignore_index=True)

@@ -1,0 +1,149 @@
+"""A loss as a candidate: with parameters of its own to estimate, or with none."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from smartcpd import losses
+from smartcpd._data.storage import Storage
+from smartcpd._fitting.model import CPModel
+from smartcpd._inference.selection.likelihood import has_density
+from smartcpd._inference.surprise import needs_dispersion
+from smartcpd._problem.loss_choice import choose_loss
+from smartcpd.errors import IncompatibleError, InvalidParameterError
+from smartcpd.losses import Loss
+from smartcpd.losses.negative_binomial import NegativeBinomial
+from smartcpd.quality.reading import Reading
+
+ESTIMATED = NegativeBinomial.name
+"""What a user writes for negative-binomial counts whose r is to be found."""
+ALTERNATIVES = {
+    "poisson": ("poisson", ESTIMATED),
+    "gamma": ("gamma", "gaussian"),
+    "bernoulli-odds": ("bernoulli-odds", "bernoulli-logit"),
+}
+"""Losses worth comparing, by the one that the values suggest; the plainest first."""
+LOWEST_R, HIGHEST_R = 1e-3, 1e3
+"""Bounds of r; the second times the mean count, if that is above 1. Beyond it, nothing tells
+negative-binomial counts from Poisson ones."""
+AT_BOUND = 0.5
+"""Of the highest r: from there on it is taken for infinite."""
+CELLS = 1 << 18
+"""Of the training data, by which r is estimated."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A loss that may be the one; ``loss`` is None where r is estimated."""
+
+    loss: Loss | None
+
+    def __str__(self) -> str:
+        return ESTIMATED if self.loss is None else str(self.loss)
+
+    @property
+    def n_estimated(self) -> int:
+        """Parameters that are estimated along with the factors."""
+        return int(self.loss is None or needs_dispersion(self.loss))
+
+    @property
+    def plain(self) -> Candidate | None:
+        """The loss that this one becomes where its own parameter says nothing."""
+        return Candidate(losses.get("poisson")) if self.loss is None else None
+
+    @property
+    def typical(self) -> Loss:
+        """A loss to check data and parameters by."""
+        return NegativeBinomial(1.0) if self.loss is None else self.loss
+
+
+def as_candidate(loss: Any, storage: Storage) -> Candidate:
+    """From a loss or its name; "auto" is what `choose_loss` finds."""
+    if isinstance(loss, str) and loss.strip() == ESTIMATED:
+        return Candidate(None)
+    if isinstance(loss, str) and loss == "auto":
+        return Candidate(choose_loss(storage).loss)
+    return Candidate(losses.get(loss))
+
+
+def candidates_of(wanted: Any, storage: Storage) -> list[Candidate]:
+    """The losses to compare, of which at least one is left; the plainest first."""
+    if isinstance(wanted, str) and wanted == "auto":
+        usual = choose_loss(storage).loss
+        found = [as_candidate(n, storage) for n in ALTERNATIVES.get(str(usual), (str(usual),))]
+        if not has_density(usual, storage):
+            return found[:1]
+        return [c for c in found if has_density(c.typical, storage)]
+    alone = isinstance(wanted, str | Loss)
+    given = [wanted] if alone or not isinstance(wanted, Iterable) else list(wanted)
+    if not given:
+        raise InvalidParameterError("losses is empty; name at least one loss, or use 'auto'.")
+    found = list(dict.fromkeys(as_candidate(loss, storage) for loss in given))
+    for candidate in found:
+        storage.check(candidate.typical)
+        if len(found) > 1 and not has_density(candidate.typical, storage):
+            raise IncompatibleError(
+                f"Loss '{candidate}' gives values like those of X no probability, so it cannot be "
+                "compared with other losses. Select its rank alone: losses="
+                f"{str(candidate)!r}."
+            )
+    return found
+
+
+def estimated_r(means: CPModel, storage: Storage) -> float:
+    """The r under which counts with these means are most likely."""
+    from scipy import optimize, special
+
+    factors = [A.astype(np.float64) for A in means.distribute().factors]
+    loss = means.loss_function
+    assert loss is not None
+    x, m, w = _cells(Reading(storage, factors, loss, seed=0))
+    mean = np.maximum(np.asarray(loss.mean(m, loss.params)), 1e-12)
+    kinds, where = np.unique(x, return_inverse=True)
+    counts = np.bincount(where, weights=w)
+    total = float(w.sum())
+
+    def cost(log_r: float) -> float:
+        r = math.exp(log_r)
+        of_x = special.gammaln(kinds + r) - special.gammaln(r)
+        of_mean = (x + r) * np.log1p(mean / r) + x * math.log(r)
+        return float(w @ of_mean - counts @ of_x) / total
+
+    bounds = (math.log(LOWEST_R), math.log(highest_r(storage)))
+    found = optimize.minimize_scalar(cost, bounds=bounds, method="bounded", options={"xatol": 1e-3})
+    return math.exp(float(found.x))
+
+
+def highest_r(storage: Storage) -> float:
+    return HIGHEST_R * max(1.0, storage.mean())
+
+
+def is_overdispersed(means: CPModel, storage: Storage) -> bool:
+    """Whether counts scatter around their means so that an r can be told from infinity."""
+    return estimated_r(means, storage) < AT_BOUND * highest_r(storage)
+
+
+def with_r(model: CPModel, r: float) -> list[np.ndarray]:
+    """Factors of the same means under negative-binomial(r), whose mean is r times the model."""
+    loss = model.loss_function
+    before = loss.r if isinstance(loss, NegativeBinomial) else 1.0
+    scale = (before / r) ** (1.0 / model.order)
+    return [A * scale for A in model.distribute().factors]
+
+
+def _cells(reading: Reading) -> Sequence[np.ndarray]:
+    """Values, model values and weights of the observed cells, or of some of them."""
+    batches = list(reading.batches())
+    x, m, w = (
+        np.concatenate([getattr(batch, name) for batch in batches]) for name in ("x", "m", "weight")
+    )
+    step = max(1, x.size // CELLS)
+    if step == 1 or not reading.whole:
+        return x, m, w
+    chosen = np.random.default_rng(0).choice(x.size, CELLS, replace=False)
+    return x[chosen], m[chosen], w[chosen]

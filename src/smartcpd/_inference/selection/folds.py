@@ -1,0 +1,224 @@
+"""Which cells are held out: folds of a tensor, each with what is left to train on."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from smartcpd._data.storage import Dense, SparseTensor, Storage
+from smartcpd._data.storage.observed import stacked_rows, weights_at
+from smartcpd._inference.selection.zeros import ZeroDraw
+from smartcpd.errors import IncompatibleError, InvalidDataError, InvalidParameterError
+
+HOLDOUTS = ("cells", "fibers")
+MOST_FOLDS = 100
+MOST_SCORED = 1 << 21
+"""Held-out cells of a dense tensor that are scored; more would tell hardly more."""
+FEWEST_SPARSE_CELLS = 1 << 16
+"""Zeros, or cells of fibers, that a fold of a sparse tensor holds out at least, if there are so
+many; twice the stored cells that it holds out, where those are more."""
+ZEROS_A_STORED_CELL = 2
+STORED_A_FOLD = 2
+"""Without nonzeros in training data, every model that is small enough is as good."""
+ALL_FIBERS = 1 << 22
+"""Up to so many fibers every one of them is held out in some fold."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """A tensor without some of its cells, and those cells."""
+
+    training: Storage
+    places: list[np.ndarray]
+    """One array of indices a mode."""
+    x: np.ndarray
+    weights: np.ndarray
+    """How much each cell counts, times how many cells it stands for."""
+
+    @property
+    def n_cells(self) -> int:
+        return self.x.size
+
+
+def make_folds(
+    storage: Storage, cv: int, holdout: str, mode: Any, rng: np.random.Generator
+) -> list[Fold]:
+    """Folds of the observed cells of a tensor.
+
+    Dense cells, and cells of a sparse tensor whose others are unobserved, are dealt out so that
+    each is held out once. Of a tensor with many zeros, a fold holds out its share of the stored
+    cells and a sample of the zeros; weights on both sides make up for their different chances.
+    """
+    check_holdout(storage, cv, holdout, mode)
+    if isinstance(storage, Dense):
+        folds = _dense(storage, cv, holdout, mode, rng)
+    else:
+        assert isinstance(storage, SparseTensor)
+        if storage.absent == "unobserved":
+            folds = _observed(storage, cv, holdout, mode, rng)
+        elif holdout == "cells":
+            folds = [_with_zeros(storage, *part) for part in _stored_parts(storage, cv, rng)]
+        else:
+            folds = [
+                _sparse_fibers(storage, *part) for part in _fiber_parts(storage, cv, mode, rng)
+            ]
+    found = [_on_known_rows(fold, storage) for fold in folds]
+    if any(fold.n_cells == 0 or fold.weights.sum() <= 0 for fold in found):
+        raise InvalidDataError(
+            f"X has too few observed cells ({storage.n_cells - storage.n_missing:,} of shape "
+            f"{storage.shape}) for cv={cv} folds by {holdout}. Use a smaller cv."
+        )
+    return found
+
+
+def check_holdout(storage: Storage, cv: Any, holdout: Any, mode: Any) -> None:
+    """Refuse what no folds can be made of."""
+    whole = isinstance(cv, int | np.integer) and not isinstance(cv, bool)
+    if not whole or not 2 <= cv <= MOST_FOLDS:
+        raise InvalidParameterError(
+            f"cv must be a whole number from 2 to {MOST_FOLDS}, the number of folds; got {cv!r}."
+        )
+    if holdout not in HOLDOUTS:
+        raise InvalidParameterError(f"holdout must be 'cells' or 'fibers'; got {holdout!r}.")
+    if isinstance(storage, SparseTensor) and storage.nnz < STORED_A_FOLD * cv:
+        raise InvalidDataError(
+            f"{storage!r} stores {storage.nnz} cells, too few to hold some of them out in each of "
+            f"cv={cv} folds; {STORED_A_FOLD * cv} are needed."
+        )
+    order = len(storage.shape)
+    if not isinstance(mode, int | np.integer) or not 0 <= mode < order:
+        raise InvalidParameterError(
+            f"fiber_mode must be one of 0 to {order - 1}, or the name of a mode of X; got {mode!r}."
+        )
+    if holdout == "fibers" and order < 3:
+        raise IncompatibleError(
+            "The fibers of a matrix are its rows or columns, of which nothing would be left to "
+            "train on. Use holdout='cells'."
+        )
+
+
+def _dealt(count: int, cv: int, rng: np.random.Generator) -> np.ndarray:
+    """A fold for each of some things, one byte each, in parts of equal size."""
+    labels = np.resize(np.arange(cv, dtype=np.uint8), count)
+    rng.shuffle(labels)
+    return labels
+
+
+def _dense(
+    storage: Dense, cv: int, holdout: str, mode: int, rng: np.random.Generator
+) -> list[Fold]:
+    shape = list(storage.shape)
+    if holdout == "fibers":
+        shape[mode] = 1
+    labels = _dealt(math.prod(shape), cv, rng).reshape(shape)
+    folds = []
+    for k in range(cv):
+        held = np.broadcast_to(labels == k, storage.shape)
+        own = np.ones((), bool) if storage.weights is None else storage.weights
+        training = Dense(storage.array, np.where(held, own.dtype.type(0), own))
+        cells = np.flatnonzero(held & (own != 0))
+        if cells.size > MOST_SCORED:
+            cells = np.sort(rng.choice(cells, MOST_SCORED, replace=False))
+        places = list(np.unravel_index(cells, storage.shape))
+        x = storage.array[tuple(places)].astype(np.float64)
+        folds.append(Fold(training, places, x, weights_at(storage, places)))
+    return folds
+
+
+def _observed(
+    storage: SparseTensor, cv: int, holdout: str, mode: int, rng: np.random.Generator
+) -> list[Fold]:
+    """Of a sparse tensor that stores all that was observed."""
+    if holdout == "cells":
+        labels = _dealt(storage.nnz, cv, rng)
+    else:
+        around = np.stack([c for n, c in enumerate(storage.indices) if n != mode], axis=1)
+        fibers, which = np.unique(around, axis=0, return_inverse=True)
+        labels = _dealt(len(fibers), cv, rng)[which.reshape(-1)]
+    own = np.ones(storage.nnz) if storage.weights is None else storage.weights
+    folds = []
+    for k in range(cv):
+        held = labels == k
+        kept = tuple(column[~held] for column in storage.indices)
+        weights = None if storage.weights is None else own[~held]
+        training = SparseTensor(
+            kept, storage.values[~held], storage.shape, "unobserved", weights, storage.missing
+        )
+        places = [column[held].astype(np.intp) for column in storage.indices]
+        folds.append(Fold(training, places, storage.values[held].astype(np.float64), own[held]))
+    return folds
+
+
+def _stored_parts(storage: SparseTensor, cv: int, rng: np.random.Generator) -> list[Any]:
+    labels = _dealt(storage.nnz, cv, rng)
+    zeros = storage.n_cells - storage.nnz
+    wanted = max(FEWEST_SPARSE_CELLS, ZEROS_A_STORED_CELL * storage.nnz // cv)
+    draw = ZeroDraw.of(storage, min(wanted, math.ceil(zeros / cv)), 1 / cv)
+    return [(labels == k, draw, stream) for k, stream in enumerate(rng.spawn(cv))]
+
+
+def _with_zeros(
+    storage: SparseTensor, held: np.ndarray, draw: ZeroDraw, rng: np.random.Generator
+) -> Fold:
+    """Some stored cells and some zeros held out.
+
+    A stored cell is held out with the chance 1/cv, a zero with a smaller one. So that training
+    data does not look emptier than it is, the stored cells that are left count for those that are
+    not; and in the score every cell counts for one over its chance. Both sums are then, in
+    expectation, what they would be had all cells had the same chance.
+    """
+    zeros, chance = draw.cells(storage, rng)
+    own = np.ones(storage.nnz) if storage.weights is None else storage.weights
+    kept = tuple(column[~held] for column in storage.indices)
+    left = own[~held] * (1.0 - draw.chance(kept)) / (1.0 - draw.most)
+    taken = [column[held].astype(np.intp) for column in storage.indices]
+    places = [np.concatenate(pair) for pair in zip(taken, zeros, strict=True)]
+    unseen = [np.concatenate(pair) for pair in zip(storage.missing, places, strict=True)]
+    training = SparseTensor(kept, storage.values[~held], storage.shape, "zero", left, tuple(unseen))
+    x = np.concatenate([storage.values[held].astype(np.float64), np.zeros(chance.size)])
+    return Fold(training, places, x, np.concatenate([own[held] / draw.most, 1.0 / chance]))
+
+
+def _fiber_parts(
+    storage: SparseTensor, cv: int, mode: int, rng: np.random.Generator
+) -> list[tuple[np.ndarray, int]]:
+    """For each fold the numbers of its fibers, which are drawn whatever they hold."""
+    size = storage.shape[mode]
+    n_fibers = storage.n_cells // size
+    cells = max(FEWEST_SPARSE_CELLS, ZEROS_A_STORED_CELL * storage.nnz // cv)
+    wanted = min(math.ceil(n_fibers / cv), math.ceil(cells / size))
+    if n_fibers <= ALL_FIBERS:
+        labels = _dealt(n_fibers, cv, rng)
+        return [(rng.permutation(np.flatnonzero(labels == k))[:wanted], mode) for k in range(cv)]
+    return [(np.unique(rng.integers(n_fibers, size=wanted)), mode) for _ in range(cv)]
+
+
+def _sparse_fibers(storage: SparseTensor, fibers: np.ndarray, mode: int) -> Fold:
+    size = storage.shape[mode]
+    others = [n for n in range(storage.ndim) if n != mode]
+    index = np.unravel_index(np.repeat(fibers, size), [storage.shape[n] for n in others])
+    places: list[Any] = [None] * storage.ndim
+    places[mode] = np.tile(np.arange(size), fibers.size)
+    for n, column in zip(others, index, strict=True):
+        places[n] = column
+    own = weights_at(storage, places)
+    training = storage.with_missing(tuple(places))
+    places = [column[own != 0] for column in places]
+    x = np.empty(places[0].size)
+    storage.read_cells(stacked_rows(storage.shape, places), x)
+    return Fold(training, places, x, own[own != 0])
+
+
+def _on_known_rows(fold: Fold, storage: Storage) -> Fold:
+    """Without cells in rows of which nothing is left to train on: no model can know them."""
+    known = np.ones(fold.n_cells, bool)
+    for column, rows in zip(fold.places, fold.training.unobserved_rows(), strict=True):
+        if rows.size:
+            known &= ~np.isin(column, rows)
+    if known.all():
+        return fold
+    places = [column[known] for column in fold.places]
+    return Fold(fold.training, places, fold.x[known], fold.weights[known])

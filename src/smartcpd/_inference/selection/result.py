@@ -1,0 +1,176 @@
+"""What `select` found: the choice, the table behind it, and a sentence about it."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, NamedTuple
+
+from smartcpd._fitting.model import CPModel
+from smartcpd._inference.selection.candidates import Candidate
+from smartcpd._inference.selection.rule import Choice, Key, behind
+from smartcpd._inference.selection.scores import Mean, mean_over, summed
+from smartcpd._inference.selection.trials import Trials
+from smartcpd._inference.selection.wording import recommendation, text_table
+from smartcpd.losses import Loss
+
+MISSING = float("nan")
+
+
+class Replication(NamedTuple):
+    """Fits of one candidate to all of the data."""
+
+    best: CPModel
+    match: float | None
+    """The mean factor match score of the other restarts with the best; None if there are none."""
+    core_consistency: float | None
+
+
+@dataclass(frozen=True)
+class Row:
+    """A candidate and its scores, a held-out cell.
+
+    Attributes
+    ----------
+    loss, rank
+        The candidate.
+    log_likelihood, deviance : float
+        Means over held-out cells. Those of candidates that were scored on fewer folds than the best
+        are the best's plus the difference on the folds of both, so that rows compare.
+    behind, behind_error : float
+        By how much the score is below the best one, and the standard error of that difference.
+    folds : int
+        On how many folds it was scored; 1 if the first was enough to rule it out.
+    replicability : float or None
+        Factor match score between restarts on all of the data: 1 if they find the same components.
+    core_consistency : float or None
+        In per cent, for dense data whose mean is a sum of components.
+    seconds : float
+        Of its fits.
+    chosen : bool
+    """
+
+    loss: str
+    rank: int
+    log_likelihood: float
+    deviance: float
+    behind: float
+    behind_error: float
+    folds: int
+    replicability: float | None
+    core_consistency: float | None
+    seconds: float
+    chosen: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """The rank and the loss that `select` recommends, and why.
+
+    Attributes
+    ----------
+    rank : int
+    loss : Loss
+        With parameters that were estimated from all of the data, such as r.
+    model : CPModel
+        The best of the restarts with this rank and loss, fitted to all of the data.
+    recommendation : str
+        One sentence.
+    rows : tuple of Row
+        What was tried, loss by loss.
+    table : list of dict
+        The same as plain values.
+    limit : int
+        The highest rank that was allowed.
+    left_out : tuple of str
+        Losses that were not fitted, since nothing tells these data from those of a plainer one.
+    cv, holdout
+        How cells were held out.
+    seconds : float
+        All of it.
+    """
+
+    rank: int
+    model: CPModel = field(repr=False)
+    rows: tuple[Row, ...] = field(repr=False)
+    limit: int
+    left_out: tuple[str, ...]
+    cv: int
+    holdout: str
+    seconds: float
+
+    @property
+    def loss(self) -> Loss:
+        assert self.model.loss_function is not None
+        return self.model.loss_function
+
+    @property
+    def table(self) -> list[dict[str, Any]]:
+        return [asdict(row) for row in self.rows]
+
+    @property
+    def recommendation(self) -> str:
+        return recommendation(self)
+
+    def to_frame(self) -> Any:
+        """The table as a pandas DataFrame."""
+        from smartcpd._fitting.converters import required
+
+        return required("pandas", "A selection as a DataFrame").DataFrame(self.table)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw how far each rank is behind the best; see `smartcpd.plots.plot_selection`."""
+        from smartcpd import plots
+
+        return plots.plot_selection(self, ax)
+
+    def __str__(self) -> str:
+        return f"{text_table(self)}\n\n{self.recommendation}"
+
+    def _repr_html_(self) -> str:
+        return (
+            f"<pre>{html.escape(text_table(self))}</pre><p>{html.escape(self.recommendation)}</p>"
+        )
+
+
+def rows_of(
+    trials: Trials,
+    tried: Mapping[Candidate, list[int]],
+    choice: Choice,
+    again: Mapping[Key, Replication],
+) -> tuple[Row, ...]:
+    """A row for every candidate that was tried."""
+    reference = trials.scores[choice.best]
+    tops = {name: summed(reference.values(), name).value for name in ("log_likelihood", "deviance")}
+    rows = []
+    for candidate, ranks in tried.items():
+        for rank in ranks:
+            key = (candidate, rank)
+            deficit = behind(trials, key, choice.best)
+            found = again.get(key, Replication(CPModel([[[0.0]]]), None, None))
+            rows.append(
+                Row(
+                    loss=str(candidate),
+                    rank=rank,
+                    log_likelihood=tops["log_likelihood"] - deficit.value,
+                    deviance=tops["deviance"] + _more(trials, key, choice.best).value,
+                    behind=deficit.value,
+                    behind_error=deficit.error,
+                    folds=len(trials.scores[key]),
+                    replicability=found.match,
+                    core_consistency=found.core_consistency,
+                    seconds=sum(s.fit.seconds for s in trials.scores[key].values()),
+                    chosen=key == choice.key,
+                )
+            )
+    return tuple(rows)
+
+
+def _more(trials: Trials, key: Key, other: Key) -> Mean:
+    """By how much the deviance of one candidate exceeds that of another."""
+    one, two = trials.scores[key], trials.scores[other]
+    common = sorted(one.keys() & two.keys())
+    parts = [one[k].deviance - two[k].deviance for k in common]
+    return mean_over(parts, [one[k].fold for k in common]) if common else Mean(math.nan, math.nan)

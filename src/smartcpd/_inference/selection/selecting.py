@@ -1,0 +1,230 @@
+"""`select`: which rank and which loss describe a tensor."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from smartcpd._data.labels import taken_off
+from smartcpd._data.storage import Storage
+from smartcpd._inference.selection.candidates import Candidate, candidates_of, is_overdispersed
+from smartcpd._inference.selection.cross_validation import check_problem, opened
+from smartcpd._inference.selection.result import Replication, Selection, rows_of
+from smartcpd._inference.selection.rule import Key, chosen, contenders, top_of, walk
+from smartcpd._inference.selection.training import Fitted
+from smartcpd._inference.selection.trials import Trials
+from smartcpd._problem.problem import check_integer
+from smartcpd.errors import InvalidParameterError
+from smartcpd.metrics import core_consistency, factor_match_score
+from smartcpd.metrics.core_consistency import applies
+
+NEIGHBOURS = 2
+"""Ranks on either side of the choice whose components are compared between restarts."""
+
+
+def select(
+    X: Any,
+    ranks: Iterable[int] = range(1, 21),
+    losses: Any = "auto",
+    *,
+    cv: int = 5,
+    holdout: str = "cells",
+    fiber_mode: int | str = 0,
+    n_restarts: int = 3,
+    n_jobs: int = -1,
+    random_state: Any = None,
+    absent: str = "zero",
+    mask: Any = None,
+    weights: Any = None,
+    progress: bool | str | Callable[[str], Any] = "auto",
+    **parameters: Any,
+) -> Selection:
+    """The rank and the loss that predict held-out cells best, or the simplest that do so about as
+    well.
+
+    Under each loss, ranks are tried upwards on a first fold, each from scratch and from the model
+    of the rank below, until three in a row are not better. Candidates that are not clearly worse
+    there are fitted to the other folds. Of those, the lowest rank is chosen whose held-out
+    log-likelihood is within one standard error of the best one's; the error is that of the
+    difference on the same cells.
+
+    Parameters
+    ----------
+    X : a tensor, as `SmartCPD` takes it
+    ranks : iterable of int
+        Tried in increasing order.
+    losses : "auto", a loss, or a list of losses
+        The plainest first: it is preferred where several are as good. "auto" compares what suits
+        the values: "poisson" and "negative-binomial" with r estimated for counts, "bernoulli-odds"
+        and "bernoulli-logit" for yes/no data, "gamma" and "gaussian" for positive numbers.
+    cv, holdout, fiber_mode
+        How cells are held out, as for `cross_validate`.
+    n_restarts : int
+        Fits to all of the data from different starts, for the ranks around the choice: whether
+        they find the same components. The best of those of the chosen rank is ``model``.
+    n_jobs : int
+        Fits that run at the same time, -1 for as many as there are cores. The result does not
+        depend on it.
+    random_state : int, Generator or None
+        The same seed gives the same bits.
+    absent, mask, weights
+        As for `SmartCPD.fit`.
+    progress : bool, "auto" or callable
+        Whether a line is written for each fit; "auto" does so on a terminal. A function is called
+        with the line.
+    **parameters
+        Everything else that `SmartCPD` takes.
+
+    Returns
+    -------
+    Selection
+        ``rank``, ``loss``, ``model``, ``recommendation``, ``table``; print it.
+
+    Examples
+    --------
+    >>> import smartcpd
+    >>> X, _ = smartcpd.datasets.count((20, 20, 20), rank=2, a_max=1.0, random_state=0)
+    >>> found = smartcpd.select(X, ranks=range(1, 5), losses="poisson", random_state=0)
+    >>> found.rank
+    2
+    """
+    began = time.perf_counter()
+    wanted = _checked_ranks(ranks)
+    check_integer("n_restarts", n_restarts, at_least=1)
+    trials, storage = opened(
+        X,
+        cv=cv,
+        holdout=holdout,
+        fiber_mode=fiber_mode,
+        n_jobs=n_jobs,
+        random_state=random_state,
+        absent=absent,
+        mask=mask,
+        weights=weights,
+        parameters=parameters,
+    )
+    trials.candidates = candidates_of(losses, storage)
+    for candidate in trials.candidates:
+        check_problem(storage, wanted[0], candidate, parameters)
+    trials.tell = _teller(progress)
+    tried = _walked(trials, wanted)
+    near = contenders(trials, tried)
+    _score_on_all(trials, near)
+    choice = chosen(trials, near)
+    around = _around(near, choice.key)
+    again = _replicated(trials, storage, around, n_restarts)
+    modes = taken_off(X)[1]
+    return Selection(
+        rank=choice.key[1],
+        model=_labelled(again[choice.key].best, modes),
+        rows=rows_of(trials, tried, choice, again),
+        limit=wanted[-1],
+        left_out=tuple(str(c) for c in trials.candidates if c not in tried),
+        cv=int(cv),
+        holdout=holdout,
+        seconds=time.perf_counter() - began,
+    )
+
+
+def _checked_ranks(ranks: Iterable[int]) -> list[int]:
+    given: list[Any] = list(ranks) if isinstance(ranks, Iterable) else [ranks]
+    if not given:
+        raise InvalidParameterError("ranks is empty; give at least one, such as range(1, 21).")
+    for rank in given:
+        check_integer("Each of ranks", rank, at_least=1)
+    return sorted({int(rank) for rank in given})
+
+
+def _teller(progress: bool | str | Callable[[str], Any]) -> Callable[[str], Any]:
+    if callable(progress):
+        return progress
+    wanted = sys.stderr.isatty() if progress == "auto" else bool(progress)
+
+    def tell(sentence: str) -> None:
+        if wanted:
+            print(f"smartcpd: {sentence}", file=sys.stderr, flush=True)
+
+    return tell
+
+
+def _walked(trials: Trials, ranks: list[int]) -> dict[Candidate, list[int]]:
+    """The ranks of each loss that were tried on the first fold."""
+    tried: dict[Candidate, list[int]] = {}
+    for stage in _stages(trials.candidates):
+        worthwhile = [c for c in stage if c.plain not in tried or _differs(trials, c, tried)]
+        walks = [partial(walk, trials, candidate, ranks) for candidate in worthwhile]
+        tried |= zip(worthwhile, trials.side_by_side(walks), strict=True)
+    return tried
+
+
+def _differs(trials: Trials, candidate: Candidate, tried: dict[Candidate, list[int]]) -> bool:
+    """Whether a loss can be told from its plain relative, where that is at its best."""
+    plain = candidate.plain
+    assert plain is not None
+    _, rank = top_of(trials, [(plain, rank) for rank in tried[plain]])
+    score = trials.scores[plain, rank][0]
+    differs = is_overdispersed(score.model, score.fold.training)
+    if not differs:
+        trials.tell(f"{candidate} is left out: nothing tells these counts from {plain} ones")
+    return differs
+
+
+def _stages(candidates: list[Candidate]) -> list[list[Candidate]]:
+    """Losses that start from models of their plain relatives come after those."""
+    first = [c for c in candidates if c.plain not in candidates]
+    return [first, [c for c in candidates if c not in first]]
+
+
+def _score_on_all(trials: Trials, keys: list[Key]) -> None:
+    """Score candidates on the folds after the first: a fold of a loss at a time, ranks upwards."""
+
+    def fold(candidate: Candidate, k: int) -> None:
+        for _, rank in sorted((key for key in keys if key[0] == candidate), key=lambda x: x[1]):
+            trials.score(candidate, rank, k)
+
+    losses = list(dict.fromkeys(candidate for candidate, _ in keys))
+    others = range(1, len(trials.folds))
+    for stage in _stages(losses):
+        trials.side_by_side([partial(fold, c, k) for k in others for c in stage])
+
+
+def _around(near: list[Key], key: Key) -> list[Key]:
+    """The choice and the ranks next to it that were in question."""
+    own = sorted((k for k in near if k[0] == key[0]), key=lambda k: k[1])
+    at = own.index(key)
+    return own[max(0, at - NEIGHBOURS) : at + NEIGHBOURS + 1]
+
+
+def _replicated(
+    trials: Trials, storage: Storage, keys: list[Key], n_restarts: int
+) -> dict[Key, Replication]:
+    """Fits to all of the data, and whether they agree."""
+    n_folds = len(trials.folds)
+    tasks = [
+        partial(trials.fit, storage, candidate, rank, n_folds + start)
+        for candidate, rank in keys
+        for start in range(n_restarts)
+    ]
+    fits: list[Fitted] = trials.side_by_side(tasks)
+    found = {}
+    for number, key in enumerate(keys):
+        own = fits[number * n_restarts : (number + 1) * n_restarts]
+        best, *others = sorted(own, key=lambda fit: fit.loss)
+        matches = [factor_match_score(best.model, fit.model) for fit in others]
+        consistency = None
+        if applies(best.model.loss_function, best.model, storage):
+            consistency = core_consistency(best.model, storage)
+        match = float(np.mean(matches)) if matches else None
+        found[key] = Replication(best.model, match, consistency)
+    return found
+
+
+def _labelled(model: Any, modes: Any) -> Any:
+    from smartcpd._fitting.model import CPModel
+
+    return CPModel(model.factors, model.weights, model.loss_function, modes)

@@ -1,0 +1,142 @@
+"""Fits of candidates to folds: which have been made, side by side where they do not wait for each
+other, and with the same bits however many run at a time."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from smartcpd._common import threads
+from smartcpd._data.storage import Storage
+from smartcpd._fitting.fit import TOL, fit
+from smartcpd._fitting.model import CPModel
+from smartcpd._inference.selection.candidates import Candidate
+from smartcpd._inference.selection.folds import Fold
+from smartcpd._inference.selection.scores import FoldScore, scored
+from smartcpd._inference.selection.training import Fitted, fitted
+from smartcpd.errors import IncompatibleError, InvalidParameterError
+
+TRIAL_TOL = 10 * TOL
+"""Where a fit is only scored: what it may still gain is far below what noise does to the score."""
+NOT_FOR_TRIALS = ("checkpoint", "checkpoint_every", "resume")
+Task = Callable[[], Any]
+
+
+@dataclass(eq=False)
+class Trials:
+    """The fits so far, by candidate, rank and fold."""
+
+    folds: list[Fold]
+    n_observed: float
+    """Cells of the data, by their weights."""
+    entropy: int
+    """From which every fit has a stream of its own."""
+    parameters: dict[str, Any]
+    n_jobs: int
+    tell: Callable[[str], Any] = lambda sentence: None
+    """Called with a sentence about each fit that was scored."""
+    scores: dict[tuple[Candidate, int], dict[int, FoldScore]] = field(default_factory=dict)
+    candidates: list[Candidate] = field(default_factory=list)
+    stop: threading.Event = field(default_factory=threading.Event)
+    n_threads: int | None = None
+
+    def score(self, candidate: Candidate, rank: int, k: int) -> FoldScore:
+        """A candidate on a fold, fitted if it was not yet."""
+        known = self.scores.setdefault((candidate, rank), {})
+        if k not in known:
+            fold = self.folds[k]
+            previous = self._below(candidate, rank, k)
+            kin = self.scores.get((candidate.plain, rank), {}).get(k) if candidate.plain else None
+            start = None if kin is None else kin.model
+            found = self.fit(fold.training, candidate, rank, k, previous, start, tol=TRIAL_TOL)
+            known[k] = scored(fold, found)
+            self.tell(f"{candidate}, rank {rank}, fold {k + 1}: {found.seconds:.1f} s")
+        return known[k]
+
+    def fit(
+        self,
+        storage: Storage,
+        candidate: Candidate,
+        rank: int,
+        key: int,
+        previous: CPModel | None = None,
+        kin: CPModel | None = None,
+        **usual: Any,
+    ) -> Fitted:
+        """A fit whose seed depends on what is fitted alone; ``usual`` are defaults of its own."""
+        seed = np.random.SeedSequence(
+            self.entropy, spawn_key=(self.candidates.index(candidate), rank, key)
+        )
+        given = usual | self.parameters | {"callback": self._wants_to_stop}
+        given["n_threads"] = self.n_threads or self.parameters.get("n_threads")
+        found = fitted(storage, rank, candidate, seed, given, previous, kin)
+        if found.interrupted or self.stop.is_set():
+            raise KeyboardInterrupt
+        return found
+
+    def _below(self, candidate: Candidate, rank: int, k: int) -> CPModel | None:
+        """The model of the nearest lower rank on the same fold."""
+        lower = [r for c, r in self.scores if c == candidate and r < rank]
+        lower = [r for r in lower if k in self.scores[candidate, r]]
+        return self.scores[candidate, max(lower)][k].model if lower else None
+
+    def _wants_to_stop(self, report: Any) -> bool:
+        return self.stop.is_set()
+
+    def side_by_side(self, tasks: Sequence[Task]) -> list[Any]:
+        """What tasks return, in their order; an interrupt ends those that run."""
+        workers = min(self.n_jobs, len(tasks))
+        if workers <= 1:
+            return [task() for task in tasks]
+        # The innermost limit of the linear algebra library is one for the whole process.
+        self.n_threads = max(1, threads.resolve(self.parameters.get("n_threads")) // workers)
+        try:
+            with threads.limited_to(1), ThreadPoolExecutor(workers) as pool:
+                futures = [pool.submit(task) for task in tasks]
+                try:
+                    wait(futures)
+                except KeyboardInterrupt:
+                    self.stop.set()
+                    for future in futures:
+                        future.cancel()
+                    raise
+                return [future.result() for future in futures]
+        finally:
+            self.n_threads = None
+
+
+def checked_jobs(n_jobs: Any) -> int:
+    """How many fits run at a time."""
+    if not isinstance(n_jobs, int) or isinstance(n_jobs, bool) or n_jobs == 0:
+        raise InvalidParameterError(
+            f"n_jobs must be a whole number other than 0; -1 for all cores; got {n_jobs!r}."
+        )
+    return n_jobs if n_jobs > 0 else (os.cpu_count() or 1)
+
+
+def checked_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Parameters of the fits, all known and none that many fits cannot share."""
+    known = set(inspect.signature(fit).parameters) - {"X", "rank", "loss"}
+    for name in parameters:
+        if name not in known:
+            raise InvalidParameterError(
+                f"{name!r} is no parameter of a fit. Those are: {', '.join(sorted(known))}."
+            )
+        if name in NOT_FOR_TRIALS:
+            raise IncompatibleError(
+                f"{name}= is for one fit, and held-out evaluation makes many. Leave it out."
+            )
+    init = parameters.get("init", "random")
+    if not isinstance(init, str):
+        raise IncompatibleError(
+            "init= with factors would start every fit from a model that may have seen the held-out "
+            "cells. Use init='random', 'als' or 'smd'."
+        )
+    return {name: value for name, value in parameters.items() if name != "callback"}

@@ -1,0 +1,95 @@
+"""Products with the Gauss-Newton matrix J' W J, over the nonzeros of a sparse tensor.
+
+As in `curvature`, for events instead of fibers.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numba
+import numpy as np
+from numba import prange, types
+
+from smartcpd._kernels.blocks import precision
+from smartcpd._kernels.compiling import FASTMATH, compile_kernel, in_precision
+from smartcpd._kernels.events import CHUNK, make_add_gradient, make_model_values, unpack_signature
+from smartcpd._kernels.lanes import LANES, fill, load, total
+from smartcpd._kernels.weights import apply_weights, hide_missing
+
+
+def make_event_curvature_pass(order: int) -> Any:
+    """The pass below for tensors of one order: the loops over modes are unrolled."""
+    model_values, add_gradient = make_model_values(order), make_add_gradient(order)
+
+    @numba.njit(error_model="numpy", fastmath=FASTMATH)
+    def tangents(A, V, rows, d):
+        """By how much the model changes along V: the product rule."""
+        for b in range(d.size):
+            terms = fill(0.0)
+            for r in range(0, A.shape[1], LANES):
+                w = load(A, rows[b, 0], r)
+                t = load(V, rows[b, 0], r)
+                for k in range(1, order):
+                    a = load(A, rows[b, k], r)
+                    t = t * a + w * load(V, rows[b, k], r)
+                    w = w * a
+                terms = terms + t
+            d[b] = total(terms)
+
+    def event_curvature_pass(
+        unpack, handle, offsets, bounds, own_weights, curvature, loss_p, behind, A, V, G
+    ):
+        """Add J' W J V over the events of group g, those from bounds[g] on, to ``G[g]``.
+
+        From every curvature ``behind`` is taken, what the background has there already;
+        ``own_weights`` of the events, if not empty, multiply it before. A, V and G have padded
+        rows.
+        """
+        for group in prange(bounds.size - 1):
+            rows = np.empty((CHUNK, order), np.uint32)
+            x = np.empty(CHUNK)
+            m = np.empty(CHUNK)
+            d = np.empty(CHUNK)
+            w = np.empty(CHUNK)
+            everything = np.empty(0, np.int64)
+            for start in range(bounds[group], bounds[group + 1], CHUNK):
+                n = min(CHUNK, bounds[group + 1] - start)
+                unpack(handle, offsets, everything, start, rows[:n], x[:n])
+                model_values(A, rows[:n], m[:n])
+                tangents(A, V, rows[:n], d[:n])
+                if own_weights.size > 0:
+                    own = own_weights[start : start + n]
+                    hide_missing(x[:n], own)
+                    curvature(x[:n], m[:n], loss_p, w[:n])
+                    apply_weights(w[:n], own)
+                else:
+                    curvature(x[:n], m[:n], loss_p, w[:n])
+                for b in range(n):
+                    d[b] *= w[b] - behind
+                add_gradient(A, rows[:n], d[:n], G[group])
+
+    return event_curvature_pass
+
+
+@cache
+def compiled_event_curvature_pass(order: int, parallel: bool) -> Any:
+    kinds = precision("float64")
+    integers = types.int64[::1]
+    signature = types.void(
+        types.FunctionType(unpack_signature("float64")),
+        integers,
+        integers,
+        integers,
+        kinds.vector,
+        types.FunctionType(kinds.entrywise),
+        kinds.params,
+        types.float64,
+        kinds.matrix,
+        kinds.matrix,
+        types.Array(types.float64, 3, "C"),
+    )
+    name = f"event_curvature_pass.{order}.{'parallel' if parallel else 'serial'}"
+    function = in_precision(make_event_curvature_pass(order), np.float64)
+    return compile_kernel(function, signature, name, parallel=parallel)

@@ -1,0 +1,352 @@
+"""Lines of numbers, read from bytes into arrays and written from arrays into bytes.
+
+Reading never computes with floats: a decimal becomes the *bits* of the nearest float64 by integer
+arithmetic alone (Lemire, "Number parsing at a gigabyte per second", 2021), so no compiler setting
+can change a last digit. The few numbers this leaves undecided are left to Python.
+
+A place ``at`` in a text is an address, and a text ends with a newline: the loops look ahead without
+watching the end, and take half the time that they take over an array.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numba
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from smartcpd._kernels.compiling import compile_kernel
+
+TAB, NEWLINE, RETURN, SPACE, HASH, PERCENT = (ord(c) for c in "\t\n\r #%")
+PLUS, COMMA, MINUS, POINT, ZERO, LOWER_E = (ord(c) for c in "+,-.0e")
+LOWER_CASE = 32
+"""The bit that tells 'e' from 'E'."""
+
+INTEGER, DECIMAL, ODD = range(3)
+"""What a value is written as; ODD is for Python to read, or to refuse."""
+
+INTEGER_DIGITS = 18
+MOST_DIGITS = 19
+"""So many always fit an int64 and a uint64."""
+
+HUGE_EXPONENT = 9999
+"""Where counting the exponent stops, far outside what a float64 can hold."""
+
+MIN_POWER, MAX_POWER = -342, 308
+"""Powers of ten that can lead 19 digits to a float64 that is neither 0 nor infinite."""
+
+UNDECIDED = np.uint64(2**64 - 1)
+"""In place of the bits of a number; as bits it would be a NaN."""
+
+U0, U1, U3, U10 = (np.uint64(k) for k in (0, 1, 3, 10))
+U32, U52, U63 = (np.uint64(k) for k in (32, 52, 63))
+LOW_HALF = np.uint64(2**32 - 1)
+DROPPED_BITS = np.uint64(9)
+DROPPED_ONES = np.uint64(2**9 - 1)
+"""Of the 64 leading bits of a product, 54 or 55 stay: a float64's 53 and what it is rounded by."""
+
+
+def _power_of_five(q: int) -> int:
+    """The 128 leading bits of 5^q, rounded as Lemire's proof wants them."""
+    if q >= 0:
+        return 5**q << 127 >> (5**q).bit_length() - 1
+    divisor = 5**-q
+    quotient = (1 << divisor.bit_length() + 127) // divisor
+    return quotient + 1 if q >= -27 else quotient
+
+
+POWERS_OF_FIVE = np.array(
+    [divmod(_power_of_five(q), 2**64) for q in range(MIN_POWER, MAX_POWER + 1)], np.uint64
+)
+
+
+# A call for each number would cost as much as reading it.
+inlined = numba.njit(error_model="numpy", forceinline=True)
+
+
+@intrinsic
+def byte(typing_context: Any, at: Any) -> Any:
+    """The byte at an address."""
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kind = ir.IntType(8)
+        return builder.load(builder.inttoptr(args[0], ir.PointerType(kind)), align=1, typ=kind)
+
+    return types.uint8(types.int64), build
+
+
+@inlined
+def is_blank(c):
+    # The first comparison only saves the others: what follows a blank is mostly a digit.
+    return c <= COMMA and (c in (SPACE, COMMA) or (TAB <= c <= RETURN and c != NEWLINE))
+
+
+@inlined
+def is_digit(c):
+    return ZERO <= c <= ZERO + 9
+
+
+@inlined
+def ends_token(c):
+    return c == NEWLINE or is_blank(c)
+
+
+@inlined
+def ends_entry(c):
+    return c in (NEWLINE, HASH, PERCENT)
+
+
+@inlined
+def skip_blanks(at):
+    while is_blank(byte(at)):
+        at += 1
+    return at
+
+
+@inlined
+def token_end(at):
+    while not ends_token(byte(at)):
+        at += 1
+    return at
+
+
+@inlined
+def read_digits(at, digits, significant):
+    """Append the digits at ``at``; those after the first that is not zero are significant."""
+    if digits == U0:
+        while byte(at) == ZERO:
+            at += 1
+    first = at
+    while is_digit(byte(at)):
+        digits = digits * U10 + np.uint64(byte(at) - ZERO)
+        at += 1
+    return at, digits, significant + at - first
+
+
+@inlined
+def read_index(at):
+    """(index, where the next column starts); below 1 for anything but a positive int64."""
+    end, digits, significant = read_digits(at, U0, 0)
+    if significant > MOST_DIGITS or not is_blank(byte(end)):
+        return 0, end
+    return np.int64(digits), skip_blanks(end)
+
+
+@inlined
+def read_exponent(at):
+    """(where it ends, exponent) after an 'e'; it ends where it began if there is none."""
+    first = at
+    negative = byte(at) == MINUS
+    if negative or byte(at) == PLUS:
+        at += 1
+    if not is_digit(byte(at)):
+        return first, 0
+    exponent = 0
+    while is_digit(byte(at)):
+        exponent = min(exponent * 10 + byte(at) - ZERO, HUGE_EXPONENT)
+        at += 1
+    return at, -exponent if negative else exponent
+
+
+@inlined
+def read_value(at):
+    """(kind, end, negative, digits, exponent) of the token at ``at``: digits x 10^exponent."""
+    first = at
+    negative = byte(at) == MINUS
+    if negative or byte(at) == PLUS:
+        at += 1
+    start = at
+    kind = INTEGER
+    exponent = 0
+    at, digits, significant = read_digits(at, U0, 0)
+    has_digits = at > start
+    if byte(at) == POINT:
+        kind = DECIMAL
+        start = at + 1
+        at, digits, significant = read_digits(start, digits, significant)
+        has_digits = has_digits or at > start
+        exponent = start - at
+    if has_digits and byte(at) | LOWER_CASE == LOWER_E:
+        kind = DECIMAL
+        start = at + 1
+        at, power = read_exponent(start)
+        has_digits = at > start
+        exponent += power
+    is_number = has_digits and ends_token(byte(at))
+    most_digits = INTEGER_DIGITS if kind == INTEGER else MOST_DIGITS
+    # An integer cannot keep the sign of "-0".
+    minus_zero = kind == INTEGER and negative and digits == U0
+    if not is_number or significant > most_digits or minus_zero:
+        kind, at = ODD, token_end(first)
+    return kind, at, negative, digits, exponent
+
+
+@inlined
+def full_product(a, b):
+    """(high, low): the 128 bits of a x b."""
+    a_high, a_low = a >> U32, a & LOW_HALF
+    b_high, b_low = b >> U32, b & LOW_HALF
+    middle = a_high * b_low + (a_low * b_low >> U32)
+    other = a_low * b_high + (middle & LOW_HALF)
+    return a_high * b_high + (middle >> U32) + (other >> U32), a * b
+
+
+@inlined
+def leading_zeros(x):
+    """How many of the 64 bits come before the first that is set; x is not 0."""
+    zeros = 0
+    for step in (32, 16, 8, 4, 2, 1):
+        if x >> np.uint64(64 - step) == U0:
+            x <<= np.uint64(step)
+            zeros += step
+    return zeros
+
+
+@inlined
+def float_bits(digits, exponent):
+    """The bits of the float64 nearest to digits x 10^exponent, or UNDECIDED."""
+    if digits == U0:
+        return U0
+    if exponent < MIN_POWER or exponent > MAX_POWER:
+        return UNDECIDED
+    zeros = leading_zeros(digits)
+    normal = digits << np.uint64(zeros)
+    power = POWERS_OF_FIVE[exponent - MIN_POWER]
+    high, low = full_product(normal, power[0])
+    if high & DROPPED_ONES == DROPPED_ONES:
+        carried, _ = full_product(normal, power[1])
+        low += carried
+        if low < carried:
+            high += U1
+    top = high >> U63
+    shift = top + DROPPED_BITS
+    mantissa = high >> shift
+    # 217706 / 2^16 is log2(10), near enough for the floor of its multiples.
+    binary_exponent = (217706 * exponent >> 16) + 63 + np.int64(top) - zeros + 1023
+    halfway = low <= U1 and mantissa & U3 == U1 and mantissa << shift == high
+    if binary_exponent <= 0 or binary_exponent >= 2046 or low == UNDECIDED or halfway:
+        return UNDECIDED
+    mantissa = (mantissa + (mantissa & U1)) >> U1
+    # The leading one of the mantissa is not stored; a mantissa rounded up to 2^53 carries into
+    # the exponent, as it should.
+    return (np.uint64(binary_exponent - 1) << U52) + mantissa
+
+
+def parse_entries(text, limits, indices, numbers, floats, odd):
+    """Read every line ``i1 ... iN value`` of ``text``; stop at the first that is something else.
+
+    Parameters
+    ----------
+    limits : the largest index allowed in each mode, counting from 1.
+    indices : (order, capacity), filled counting from 0.
+    numbers, floats : the values; one memory seen as int64 and as float64. They are integers until
+        the first value that is not written as one, from which on all of them are floats.
+    odd : (capacity, 2), filled with the entry and the place in ``text`` of values left to Python.
+
+    Returns
+    -------
+    (entries, lines, odd values, whether the values are floats, start of the line refused or -1)
+    """
+    start = at = np.int64(text.ctypes.data)
+    n_entries = n_lines = n_odd = 0
+    floating = False
+    while at < start + text.size:
+        at = skip_blanks(at)
+        line = at
+        if not ends_entry(byte(at)):
+            for mode in range(limits.size):
+                index, at = read_index(at)
+                if index < 1 or index > limits[mode]:
+                    return n_entries, n_lines, n_odd, floating, line - start
+                indices[mode, n_entries] = index - 1
+            value = at
+            kind, at, negative, digits, exponent = read_value(value)
+            rest = skip_blanks(at)
+            if ends_entry(byte(value)) or not ends_entry(byte(rest)):
+                return n_entries, n_lines, n_odd, floating, line - start
+            if kind == INTEGER and not floating:
+                whole = np.int64(digits)
+                numbers[n_entries] = -whole if negative else whole
+            else:
+                bits = UNDECIDED if kind == ODD else float_bits(digits, exponent)
+                if bits == UNDECIDED:
+                    numbers[n_entries] = 0
+                    odd[n_odd, 0] = n_entries
+                    odd[n_odd, 1] = value - start
+                    n_odd += 1
+                else:
+                    if not floating:
+                        floating = True
+                        for i in range(n_entries):
+                            floats[i] = numbers[i]
+                    numbers[n_entries] = np.int64(bits | np.uint64(negative) << U63)
+            n_entries += 1
+            at = rest
+        while byte(at) != NEWLINE:
+            at += 1
+        at += 1
+        n_lines += 1
+    return n_entries, n_lines, n_odd, floating, -1
+
+
+@inlined
+def write_integer(number, out, at):
+    magnitude = np.uint64(number)
+    if number < 0:
+        out[at] = MINUS
+        at += 1
+        magnitude = U0 - magnitude
+    end = at + 1
+    rest = magnitude // U10
+    while rest != U0:
+        end += 1
+        rest //= U10
+    for place in range(end - 1, at - 1, -1):
+        out[place] = ZERO + magnitude % U10
+        magnitude //= U10
+    return end
+
+
+def write_lines(columns, words, starts, which, out):
+    """Row i of the integer ``columns``, then word ``which[i]`` if there are words, on line i.
+
+    Word w is ``words[starts[w]:starts[w + 1]]``. Returns how many bytes of ``out`` were written.
+    """
+    at = 0
+    for i in range(columns.shape[1]):
+        for k in range(columns.shape[0]):
+            at = write_integer(columns[k, i], out, at)
+            out[at] = SPACE
+            at += 1
+        if which.size == 0:
+            at -= 1
+        else:
+            for place in range(starts[which[i]], starts[which[i] + 1]):
+                out[at] = words[place]
+                at += 1
+        out[at] = NEWLINE
+        at += 1
+    return at
+
+
+_matrix = types.Array(types.int64, 2, "C")
+_bytes = types.Array(types.uint8, 1, "C", readonly=True)
+
+
+@cache
+def compiled_parse_entries() -> Any:
+    result = types.Tuple((types.int64, types.int64, types.int64, types.boolean, types.int64))
+    signature = result(
+        _bytes, types.int64[::1], _matrix, types.int64[::1], types.float64[::1], _matrix
+    )
+    return compile_kernel(parse_entries, signature, "parse_entries")
+
+
+@cache
+def compiled_write_lines() -> Any:
+    signature = types.int64(_matrix, _bytes, types.int64[::1], types.int64[::1], types.uint8[::1])
+    return compile_kernel(write_lines, signature, "write_lines")

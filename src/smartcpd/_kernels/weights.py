@@ -1,0 +1,50 @@
+"""Cells that count more, less or not at all.
+
+A weight of 0 says that nothing is known about a cell. What lies in its place, be it NaN, never
+reaches a sum: the cell is read as 1, which every loss accepts, and what comes of it is dropped.
+"""
+
+from __future__ import annotations
+
+import numba
+
+from smartcpd._kernels.compiling import FASTMATH
+
+
+@numba.njit(error_model="numpy", fastmath=FASTMATH)
+def hide_missing(x, w):
+    """Read cells of weight 0 as 1."""
+    for i in range(x.size):
+        if w[i] == 0:
+            x[i] = 1
+
+
+@numba.njit(error_model="numpy", fastmath=FASTMATH)
+def apply_weights(d, w):
+    """Multiply by weights; a weight of 0 gives 0, whatever is multiplied."""
+    for i in range(d.size):
+        d[i] = d[i] * w[i] if w[i] != 0 else 0
+
+
+@numba.njit(error_model="numpy", fastmath=FASTMATH)
+def sum_in_order(d):
+    total = 0.0
+    for i in range(d.size):
+        total += d[i]
+    return total
+
+
+@numba.njit(error_model="numpy", fastmath=FASTMATH)
+def weighted_terms(terms, x, m, loss_p, w, behind, spare, d):
+    """d = w f(x, m), less f(0, m) where a background has that already.
+
+    ``terms`` is the block of f, a loss or its derivative, cell by cell; x is used up.
+    """
+    hide_missing(x, w)
+    terms(x, m, loss_p, d)
+    apply_weights(d, w)
+    if behind:
+        x[:] = 0
+        terms(x, m, loss_p, spare)
+        for i in range(d.size):
+            d[i] -= spare[i]

@@ -1,0 +1,124 @@
+"""What a solver takes and gives, whatever happens in between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from smartcpd._fitting.model import CPModel
+from smartcpd._problem.checkpoints.journal import Journal
+from smartcpd._problem.checkpoints.values import kept_value
+from smartcpd._problem.history import History, Record, Status
+from smartcpd._problem.problem import Problem
+from smartcpd._problem.stopping import Stopping
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything about a fit that is not the problem itself."""
+
+    stopping: Stopping
+    n_fibers: int
+    inner_iterations: int
+    averaging: bool
+    dtype: str
+    n_threads: int
+    given_start: bool = False
+    """Whether the user chose where to start."""
+    n_init: int = 1
+    """Starts to compare, for solvers that do so themselves."""
+    stochastic: bool = False
+    """Whether the user chose how stochastic steps are made, and so wants them."""
+    journal: Journal = field(default_factory=Journal, repr=False)
+    """What the fit has done so far, if it is to be able to go on in another process."""
+
+    def for_full_passes(self) -> Settings:
+        return replace(self, stopping=self.stopping.for_full_passes())
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a callback receives after each epoch."""
+
+    record: Record
+    model: Callable[[], CPModel]
+    """Builds the model of this row; while several runs compete, not always the best so far."""
+    is_best: bool = True
+    """Whether it is what the fit would return if it ended here."""
+
+
+@kept_value
+class Ended(NamedTuple):
+    """Where a start came to its end: its factors, and what they have of what is minimised."""
+
+    factors: list[np.ndarray]
+    objective: float
+
+
+@kept_value
+class Comparison(NamedTuple):
+    """Starts that a result was compared with."""
+
+    others: list[Ended]
+    """Independent starts that came to their end, without the one that the result is of."""
+    own: bool
+    """Whether the result is of a single start, too, and not bred of several."""
+    n_stopped: int
+    """Starts that were stopped early, of which nothing can be said."""
+    settled: bool
+    """Whether those that came to their end did so because there was nothing left to gain."""
+
+
+@kept_value
+@dataclass(frozen=True)
+class Result:
+    """The best factors found, how they were found and why the search ended."""
+
+    factors: list[np.ndarray]
+    history: History = field(repr=False)
+    status: Status
+    ended: bool = False
+    """Whether the user ended it, by a limit, a callback or an interrupt: nothing should follow."""
+    loss: float | None = None
+    """As far as it is known without another pass over data that is not in memory."""
+    comparison: Comparison | None = field(default=None, repr=False)
+    """With other starts, where there were several."""
+
+
+Observer = Callable[[Report], Any]
+"""Called after each epoch; a true answer ends the fit."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a solver takes."""
+
+    problem: Problem
+    settings: Settings
+    start: list[np.ndarray]
+    rng: np.random.Generator
+    observe: Observer
+
+
+Run = Callable[[Task], Result]
+
+
+def _accept(problem: Problem) -> None:
+    """Serve every problem."""
+
+
+@dataclass(frozen=True)
+class Solver:
+    """A way to fit a problem from a start, and a check of whether it can."""
+
+    name: str
+    run: Run
+    check: Callable[[Problem], None] = _accept
+    """Raises IncompatibleError for a problem that this solver cannot serve."""
+    reads_parts: bool = False
+    """Whether it serves data that is read part by part."""
+    compares_starts: bool = False
+    """Whether a run makes starts of its own and compares them."""

@@ -1,0 +1,72 @@
+"""A guess of the Hessian of all factors together, to be solved with.
+
+The guess is the Hessian of a tensor whose cells have weights that are a product of one number a
+row. Unlike a `Preconditioner`, which it contains, it knows how a change of one factor can make up
+for a change of another: along such directions, which are many where components are alike, the loss
+hardly changes and block-diagonal guesses lead nowhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from smartcpd._common.stacked import offsets, parts
+from smartcpd._kernels.coupled_solve import compiled_coupled_solve
+from smartcpd._methods.preconditioner import Preconditioner
+from smartcpd._objectives.fisher_weights import Marginals
+from smartcpd._problem.checkpoints.values import kept_value
+
+TOLERANCE, MOST_STEPS = 0.1, 30
+
+
+@kept_value
+@dataclass(frozen=True)
+class CoupledHessian:
+    """For stacked factors, at the point where it was made."""
+
+    own: Preconditioner
+    """The blocks of single rows."""
+    weighted: np.ndarray
+    """The stacked factors, every row times its weight."""
+    pairs: np.ndarray
+    """For modes m and n, the entrywise product of the other modes' Gram matrices."""
+
+    @classmethod
+    def at(cls, A: np.ndarray, shape: tuple[int, ...], weights: Marginals) -> CoupledHessian:
+        own = Preconditioner.at(A, shape, weights)
+        weighted = A * own.rows
+        factors = zip(parts(A, shape), parts(weighted, shape), strict=True)
+        grams = [F.T @ W for F, W in factors]
+        scale = weights.mean / float(np.prod(shape, dtype=np.float64))
+        pairs = np.full((len(shape), len(shape), *grams[0].shape), scale)
+        for m in range(len(shape)):
+            for n in range(len(shape)):
+                for k, gram in enumerate(grams):
+                    if k not in (m, n):
+                        pairs[m, n] *= gram
+        return cls(own, weighted, pairs)
+
+    def solve(self, G: np.ndarray, free: np.ndarray) -> np.ndarray:
+        """About the change that the gradient G calls for, of the entries that are ``free``."""
+        X = np.empty_like(G)
+        compiled_coupled_solve()(
+            self.weighted,
+            np.ascontiguousarray(self.own.rows[:, 0]),
+            offsets(self.own.shape),
+            np.array(self.own.blocks),
+            self.pairs,
+            np.array(self.own.inverses),
+            np.array([self.own.damping(mode) for mode in range(len(self.own.shape))]),
+            np.ascontiguousarray(G),
+            free,
+            TOLERANCE,
+            MOST_STEPS,
+            X,
+        )
+        return X
+
+    def diagonal(self) -> np.ndarray:
+        """Of the inverse, were there no coupling."""
+        return self.own.diagonal()

@@ -1,0 +1,265 @@
+"""Quasi-Newton descents that a tracker follows: quick ones in float32, exact ones in float64."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from smartcpd._common.agreement import same_components
+from smartcpd._common.stacked import parts
+from smartcpd._kernels.coupled_solve import compiled_coupled_solve
+from smartcpd._methods.base import Settings
+from smartcpd._methods.merging import merged_by_weight
+from smartcpd._methods.quasi_newton import Function, QuasiNewton, Region
+from smartcpd._methods.tracker import Tracker
+from smartcpd._objectives import Estimate, objective_of
+from smartcpd._objectives.cell_sample import CellSample
+from smartcpd._objectives.dense import DenseObjective
+from smartcpd._objectives.fibers import CELLS_WORTH_THREADS
+from smartcpd._problem.bounds import bounds
+from smartcpd._problem.checkpoints.values import kept_value
+from smartcpd._problem.history import Status
+from smartcpd._problem.problem import Problem
+
+FINISHED = 2e-4
+"""What the last steps of a finish may still gain, relative to the resolution of the loss."""
+SWITCH = 1e-3
+"""The same for a single step, where float64 takes over if it must."""
+NARROW = 1e-4
+"""The same as `FINISHED`, for a finish that may be in float32, too: if values in it tell such a
+gain."""
+NEAR = 0.01
+"""The same for a single step from which on guesses of the whole Hessian are better than those of
+its blocks."""
+SETTLED_STEPS = 5
+MOST_STEPS = 500
+MILESTONE = 20
+PATIENCE = 10
+"""A run that would take more than so many times the steps between two milestones to come as low as
+its rival, at its present pace, has lost."""
+PRECISIONS = ("float32", "float64")
+DEFAULT_TOL = 0.02
+FLOOR = 1e-2
+"""Of the column's mean: the least that a merged or bred component begins with."""
+
+
+@kept_value
+@dataclass(frozen=True)
+class Candidate:
+    """Where a descent ended, and whether it had settled there."""
+
+    A: np.ndarray
+    loss: float
+    settled: bool
+
+    def status(self, remark: str = "") -> Status:
+        """What to say if the fit ends here."""
+        if self.settled:
+            return Status(True, f"Converged: the loss settled at {self.loss:.6g}. {remark}".strip())
+        return Status(
+            False,
+            f"Stopped after {MOST_STEPS} quasi-Newton steps before the loss settled; fit again "
+            "with init= this model to go on.",
+        )
+
+
+class Descents:
+    """Descents on the same objective: all cells of a dense tensor, or a sample of them."""
+
+    def __init__(
+        self, problem: Problem, settings: Settings, tracker: Tracker, rng: np.random.Generator
+    ) -> None:
+        self.problem = problem
+        self.tracker = tracker
+        self.n_threads = settings.n_threads
+        self.rng = rng
+        objective = objective_of(problem.storage, problem.loss, settings.n_threads)
+        assert isinstance(objective, DenseObjective)
+        self.objective = objective
+        storage = problem.storage
+        row_weights = storage.row_weights if storage.weighted else None
+        self.region = Region(problem.shape, problem.loss, *bounds(problem), row_weights)
+        self.sample = CellSample(problem)
+        # Users ask for more or less care by tol.
+        self._care = settings.stopping.tol / DEFAULT_TOL
+
+    def compile(self, A: np.ndarray) -> None:
+        """Have everything compiled before a clock starts."""
+        n_cells = CELLS_WORTH_THREADS if self.n_threads > 1 else 1
+        some = self.objective.sampled(n_cells, np.random.default_rng(0))
+        for dtype in PRECISIONS:
+            some.gradient(A.astype(dtype))
+        compiled_coupled_solve()
+        self.sample.resolution(A)
+
+    def inside(self, A: np.ndarray) -> np.ndarray:
+        return np.clip(A, self.region.low, self.region.high)
+
+    def reduced(self, A: np.ndarray) -> np.ndarray:
+        """A wide model with its components merged to the rank."""
+        return self.floored(merged_by_weight(A, self.problem, self.rng))
+
+    def floored(self, A: np.ndarray) -> np.ndarray:
+        """Nonnegative entries lifted off 0, where a step could hardly move them."""
+        factors = zip(
+            parts(A, self.region.shape), parts(self.region.low, self.region.shape), strict=True
+        )
+        lifted = [
+            np.maximum(F, FLOOR * F.mean(axis=0)) if low[0, 0] >= 0 else F for F, low in factors
+        ]
+        return self.inside(np.concatenate(lifted))
+
+    def resolution(self, A: np.ndarray) -> float:
+        """What noise alone does to the minimal loss over the cells of the objective."""
+        share = self.objective.storage.n_cells / self.objective.n_cells
+        return share * self.sample.resolution(A)
+
+    def run(
+        self,
+        A: np.ndarray,
+        phase: str,
+        tau: float = FINISHED,
+        most: int = MOST_STEPS,
+        rival: Candidate | None = None,
+        joins: bool = False,
+        rough: bool = False,
+    ) -> Candidate:
+        """Steps until a few in a row gain less than ``tau`` of the resolution, or ``most``; or
+        until it seems that a loss as low as the ``rival``'s is out of reach. One that ``joins``
+        ends when it has the rival's components, and is given the loss of those. A ``rough`` run
+        makes all its steps, in float32.
+        """
+        descent = _Descent(self, A, phase, tau * self._care, rival, joins, rough)
+        return self.tracker.stage(lambda: descent.run(most))
+
+    def count_pass(self) -> None:
+        self.tracker.entries += self.objective.n_cells
+        self.tracker.check_time()
+
+    def noise(self, precision: str) -> float:
+        """The relative rounding error of a loss; errors of many cells average out."""
+        if precision == "float64":
+            return 1e-14
+        return float(np.clip(3e-6 / math.sqrt(self.objective.n_cells), 1e-9, 3e-8))
+
+    def function(self, precision: str) -> Function:
+        def value_and_gradient(A: np.ndarray) -> tuple[float, np.ndarray]:
+            self.count_pass()
+            return self.objective.gradient(A.astype(precision))
+
+        return value_and_gradient
+
+
+class _Descent:
+    """A single descent: steps in float32, then in float64, and when to end them."""
+
+    kept = ("newton", "precision", "gains", "resolution", "milestone", "iteration")
+
+    def __init__(
+        self,
+        descents: Descents,
+        A: np.ndarray,
+        phase: str,
+        tau: float,
+        rival: Candidate | None,
+        joins: bool,
+        rough: bool,
+    ) -> None:
+        self.descents = descents
+        self.tracker = descents.tracker
+        self.start = A
+        self.phase = phase
+        self.tau = tau
+        self.rival = rival
+        self.joins = joins
+        self.rough = rough
+        self.first_epoch = self.tracker.epoch
+        self.precision = "float32"
+        self.gains = [math.inf] * SETTLED_STEPS
+        self.resolution, self.milestone = 0.0, math.inf
+        self.iteration = 0
+
+    def run(self, most: int) -> Candidate:
+        self.newton = QuasiNewton(
+            self.descents.function(self.precision),
+            self.descents.region,
+            self.start,
+            self.descents.rng,
+            self.descents.noise(self.precision),
+        )
+        self._note()
+        seen = self.tracker.loop(self)
+        while self.iteration < most:
+            settled = self._step()
+            if settled is not None:
+                return Candidate(self.newton.point.A, self.newton.point.value, settled)
+            if self.rival is not None and self._has_joined(self.rival):
+                loss = min(self.rival.loss, self.newton.point.value)
+                return Candidate(self.newton.point.A, loss, self.rival.settled)
+            self.iteration += 1
+            seen()
+        return Candidate(self.newton.point.A, self.newton.point.value, False)
+
+    def put_back(self, values: dict[str, Any]) -> None:
+        """The state of another process."""
+        for name, value in values.items():
+            setattr(self, name, value)
+        self.newton.function = self.descents.function(self.precision)
+        self.newton.noise = self.descents.noise(self.precision)
+
+    def _step(self) -> bool | None:
+        """Whether the descent ends here, and if so whether it has settled."""
+        newton, resolution = self.newton, self.resolution
+        promised, gained = newton.step()
+        self.tracker.epoch += 1
+        self._note()
+        noise = newton.noise * abs(newton.point.value)
+        # Where values do not tell what was gained, gradients still do.
+        self.gains = [*self.gains[1:], abs(gained) if abs(gained) > noise else promised]
+        stuck = promised == gained == 0.0
+        if self.rough and not stuck:
+            return None
+        if self.iteration % SETTLED_STEPS == 0:
+            resolution = self.resolution = self.descents.resolution(newton.point.A)
+        if not newton.is_near and self.gains[-1] <= NEAR * resolution:
+            newton.come_near()
+        suffices = self.tau >= NARROW and self.tau * resolution >= noise and not stuck
+        if self.precision == "float32" and self.tau < SWITCH and not (self.rough or suffices):
+            if stuck or max(promised, gained) <= max(SWITCH * resolution, noise):
+                self._switch()
+        elif stuck or sum(self.gains) <= max(self.tau * resolution, noise):
+            return True
+        if self.iteration % MILESTONE == 0:
+            value = newton.point.value
+            rival = math.inf if self.rival is None else self.rival.loss
+            if value - rival > PATIENCE * (self.milestone - value):
+                return False
+            self.milestone = value
+        return None
+
+    def _has_joined(self, rival: Candidate) -> bool:
+        """Whether all components are the rival's: in any other valley one of them is altogether
+        different."""
+        if not self.joins or self.iteration % SETTLED_STEPS:
+            return False
+        A, shape = self.newton.point.A, self.descents.region.shape
+        return same_components(parts(A, shape), parts(rival.A, shape))
+
+    def _switch(self) -> None:
+        """Go on in float64."""
+        self.precision, newton = "float64", self.newton
+        newton.switch(
+            self.descents.function(self.precision),
+            newton.point.A,
+            self.descents.noise(self.precision),
+        )
+        # Losses of the two precisions do not compare to the last digits.
+        if self.tracker.best_epoch >= self.first_epoch:
+            self.tracker.begin_with(newton.point.A)
+
+    def _note(self) -> None:
+        point = self.newton.point
+        self.tracker.note(point.A, Estimate(point.value), self.phase)

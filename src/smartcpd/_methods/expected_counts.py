@@ -1,0 +1,78 @@
+"""Expected counts: from a gradient to the statistics of a multiplicative update.
+
+For a loss that is c m - (something convex and increasing in log m), as poisson and bernoulli-odds
+are, the bound at the current model is that of a Poisson likelihood with pseudo-counts
+
+    S = A * (c Q - gradient of the sum over cells),
+
+where Q is the gradient of the sum of m. Normalising S is then a step that never increases the loss,
+for all modes at once.
+
+Cells of weight w < 1, those that are missing among them, add (1 - w) m to the pseudo-counts: what
+the model expects where nothing was seen. Larger weights are brought down to 1 by their maximum,
+which changes no minimiser.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from smartcpd._methods.mixture import Mixture
+from smartcpd._objectives import Objective
+from smartcpd._objectives.sparse import SparseObjective
+from smartcpd._problem.problem import Problem
+from smartcpd.errors import IncompatibleError
+from smartcpd.losses import Loss
+from smartcpd.losses.bernoulli_odds import BernoulliOdds
+
+
+def slope(loss: Loss) -> float | None:
+    """c of a loss that has that form; None for others."""
+    return 1.0 if loss.divergence == 1.0 or isinstance(loss, BernoulliOdds) else None
+
+
+def serves(problem: Problem) -> bool:
+    """Whether the updates can fit a problem as a mixture with weights of its own."""
+    plain = all(c.name == "nonnegative" for c in problem.constraints)
+    return slope(problem.loss) is not None and plain
+
+
+def check(problem: Problem) -> None:
+    if not serves(problem):
+        raise IncompatibleError(
+            "Solvers 'online' and 'nonzeros' serve nonnegative factors under the losses poisson "
+            f"and bernoulli-odds; got {problem}. Use solver='smd'."
+        )
+
+
+def expected_counts(
+    objective: Objective, loss: Loss, mixture: Mixture, n_cells: float
+) -> tuple[float, np.ndarray]:
+    """The loss of a mixture and its expected counts, row by row.
+
+    ``n_cells`` is what the mean loss is a mean over, with weights of at most 1.
+    """
+    A = mixture.stacked()
+    value, gradient = objective.gradient(A)
+    # With columns of unit sum and the weights in mode 0, Q is 1 there and the weights elsewhere.
+    first = mixture.shape[0]
+    c = slope(loss)
+    assert c is not None
+    counts = np.empty_like(A)
+    counts[:first] = c - n_cells * gradient[:first]
+    counts[first:] = c * mixture.weights - n_cells * gradient[first:]
+    counts *= A
+    return value, np.maximum(counts, 0.0, out=counts)
+
+
+def batch_counts(
+    objective: SparseObjective, mixture: Mixture, positions: np.ndarray, share: float
+) -> np.ndarray:
+    """The expected counts of all nonzeros under the poisson loss, from some that stand for
+    ``share`` times as many."""
+    A = mixture.stacked()
+    heaviest = objective.storage.heaviest
+    counts = -A * objective.events(A, True, positions).gradient * (share / heaviest)
+    if heaviest > 1:
+        counts += (1 - 1 / heaviest) * mixture.columns * mixture.weights
+    return np.maximum(counts, 0.0, out=counts)

@@ -1,0 +1,226 @@
+"""Generalised Gauss-Newton: the second-order method for losses with a curvature.
+
+Each step minimises a quadratic model of the objective within the bounds. Its matrix is J' W J, with
+J the derivative of the model by the factors and W the curvature of the cells' losses: what is left
+of the Hessian when the model is taken as linear. It is never formed; conjugate gradients need
+products with it, one pass over the data each.
+
+The matrix is singular, since factors can be rescaled against each other without a change of the
+model. Levenberg-Marquardt damping takes care of this and of steps that lead too far: it rises and
+falls with how much of the promised gain came true.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from smartcpd._data.storage import SparseTensor
+from smartcpd._methods.base import Result, Solver, Task
+from smartcpd._methods.bounded_quadratic import BoundedQuadratic
+from smartcpd._methods.mm import entries_of
+from smartcpd._methods.preconditioner import Preconditioner
+from smartcpd._methods.quasi_newton import Point
+from smartcpd._methods.tracker import Tracker
+from smartcpd._objectives import Estimate, objective_of
+from smartcpd._objectives.dense import DenseObjective
+from smartcpd._objectives.fisher_weights import Marginals
+from smartcpd._objectives.kkt import relative_kkt_residual
+from smartcpd._objectives.sparse import SparseObjective
+from smartcpd._problem.bounds import bounds, check_bounds
+from smartcpd._problem.history import Status
+from smartcpd._problem.problem import Problem
+from smartcpd._problem.stopping import ROUNDING
+from smartcpd.errors import IncompatibleError
+
+FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-3, 1e-9, 1e9
+"""Relative to the diagonal of the matrix."""
+PRODUCTS = 50
+"""Of a step, at most."""
+FORCING = 0.1
+"""To which share a step reduces the gradient of its quadratic, at first; close to the solution it
+is reduced further, or the last steps would gain no more than gradient steps do."""
+ACCEPTED = 1e-4
+"""Share of the promised gain with which a step is taken."""
+KEPT_SLOPE = 0.5
+"""Of a step, that it keeps when it is made conjugate to the last one."""
+STEEP, LONGEST = 0.1, 3.0
+"""The slope at the end of a step, relative to its beginning, from which on its length is corrected;
+and to what length at most."""
+BELOW_ROUNDING = 1e-15
+"""Of the loss: gains that cannot be told from nothing."""
+SMALL_RESIDUAL = 1e-4
+
+
+def check(problem: Problem) -> None:
+    check_bounds(problem, "ggn")
+    storage = problem.storage
+    zeros = isinstance(storage, SparseTensor) and storage.absent == "zero"
+    if zeros and problem.loss.background is None:
+        raise IncompatibleError(
+            "Solver 'ggn' needs the curvature of all zeros of a sparse tensor in closed form, "
+            f"which loss '{problem.loss}' does not have. Use solver='lbfgs', or give the tensor as "
+            "a dense array."
+        )
+
+
+@dataclass
+class Descent:
+    """The state of a run: where it is, and how far it trusts its quadratic model."""
+
+    objective: DenseObjective | SparseObjective
+    tracker: Tracker
+    low: np.ndarray
+    high: np.ndarray
+    rng: np.random.Generator
+    entries: int
+    damping: float = FIRST_DAMPING
+    first_size: float = 0.0
+    point: Point | None = None
+    last: Point | None = None
+    kept: ClassVar = ("damping", "first_size", "point", "last")
+
+    def solve(self) -> Status:
+        self.point = self._evaluate(self._clip(self.tracker.best))
+        seen = self.tracker.loop(self)
+        while True:
+            point = self.point
+            status = self.tracker.record(point.A, Estimate(point.value), "ggn")
+            if status is not None:
+                return status
+            found = self._step(point)
+            self.tracker.epoch += 1
+            if found is None:
+                return self._ended(point)
+            self.last, self.point = point, found
+            seen()
+
+    def _step(self, point: Point) -> Point | None:
+        """The next point, lower than this one; None if there is none."""
+        problem = self.tracker.problem
+        storage = problem.storage
+        row_weights = storage.row_weights if storage.weighted else None
+        weights = Marginals.at(point.A, problem.shape, problem.loss, self.rng, row_weights)
+        guess = Preconditioner.at(point.A, problem.shape, weights)
+        growth = 2.0
+        while self.damping < MOST_DAMPING:
+            quadratic = self._quadratic(point, guess)
+            size = quadratic.size()
+            self.first_size = self.first_size or size
+            forcing = min(FORCING, math.sqrt(size / self.first_size)) if size else 0.0
+            D, promised = quadratic.minimise(forcing * size, PRODUCTS)
+            if not promised > BELOW_ROUNDING * abs(point.value):
+                return None
+            for step in (self._conjugate(point, D), D):
+                found = None if step is None else self._tried(point, step, promised)
+                if found is not None:
+                    return found
+            if promised < ROUNDING * abs(point.value):
+                return None
+            self.damping *= growth
+            growth *= 2
+        return None
+
+    def _conjugate(self, point: Point, D: np.ndarray) -> np.ndarray | None:
+        """The step D made conjugate to the last one, if that leads downhill as well.
+
+        What Gauss-Newton neglects grows with the noise of the data, and is much the same from step
+        to step. Alone, steps would undo a part of each other; two gradients tell how large a part.
+        """
+        if self.last is None:
+            return None
+        S, Y = point.A - self.last.A, point.gradient - self.last.gradient
+        bend = float(np.vdot(S, Y))
+        if not bend > 0:
+            return None
+        C = D - float(np.vdot(D, Y)) / bend * np.where(D == 0, 0.0, S)
+        slope, plain = (float(np.vdot(point.gradient, B)) for B in (C, D))
+        return C if slope < KEPT_SLOPE * plain else None
+
+    def _tried(self, point: Point, step: np.ndarray, promised: float) -> Point | None:
+        """Where a step leads, if that is low enough; the damping learns from it."""
+        found = self._evaluate(self._clip(point.A + step))
+        kept = (point.value - found.value) / promised
+        if not (kept > ACCEPTED and np.isfinite(found.gradient).all()):
+            return None
+        fall = max(1 / 3, 1 - (2 * min(kept, 1.0) - 1) ** 3)
+        self.damping = max(self.damping * fall, LEAST_DAMPING)
+        return self._adjusted(point, found)
+
+    def _adjusted(self, point: Point, found: Point) -> Point:
+        """A step of the right length, where the slope at its end says that it was not: next to
+        the step, one more pass costs little."""
+        D = found.A - point.A
+        before, after = (float(np.vdot(P.gradient, D)) for P in (point, found))
+        if before >= 0 or abs(after) <= STEEP * abs(before):
+            return found
+        length = min(before / (before - after), LONGEST) if after > before else LONGEST
+        other = self._evaluate(self._clip(point.A + length * D))
+        better = other.value < found.value and np.isfinite(other.gradient).all()
+        return other if better else found
+
+    def _quadratic(self, point: Point, guess: Preconditioner) -> BoundedQuadratic:
+        """The damped model of the objective around a point."""
+        ridge = self.damping * guess.scale()
+
+        def product(V: np.ndarray) -> np.ndarray:
+            self._count_pass()
+            return self.objective.curvature_product(point.A, V) + ridge * V
+
+        return BoundedQuadratic(
+            product,
+            guess.damped(self.damping).apply,
+            guess.scale() + ridge,
+            point.gradient,
+            self.low - point.A,
+            self.high - point.A,
+        )
+
+    def _evaluate(self, A: np.ndarray) -> Point:
+        self._count_pass()
+        with np.errstate(over="ignore", invalid="ignore"):  # a trial may go too far
+            value, gradient = self.objective.gradient(A)
+        return Point(A, value, gradient)
+
+    def _clip(self, A: np.ndarray) -> np.ndarray:
+        return np.clip(A, self.low, self.high)
+
+    def _count_pass(self) -> None:
+        self.tracker.check_time()
+        self.tracker.entries += self.entries
+
+    def _ended(self, point: Point) -> Status:
+        """The residual tells whether a step that gains nothing is one from a solution."""
+        tracker = self.tracker
+        residual = relative_kkt_residual(tracker.problem, point.A, tracker.settings.n_threads)
+        if residual < SMALL_RESIDUAL:
+            return Status(
+                True,
+                f"Converged: at epoch {tracker.epoch} a Gauss-Newton step no longer lowers the "
+                f"loss; the KKT residual is {residual:.1e}.",
+            )
+        return Status(
+            False,
+            f"Stopped at epoch {tracker.epoch}: no Gauss-Newton step lowers the loss, although "
+            f"the KKT residual is still {residual:.1e}. Use another start, or solver='lbfgs'.",
+        )
+
+
+def _run(task: Task) -> Result:
+    """Fit by Gauss-Newton steps; superfluous components are merged first."""
+    problem, settings = task.problem, task.settings
+    tracker = Tracker.of_passes(task)
+    A = tracker.best.copy()
+    objective = objective_of(problem.storage, problem.loss, settings.n_threads)
+    assert isinstance(objective, DenseObjective | SparseObjective)
+    low, high = bounds(problem)
+    objective.gradient(A)
+    objective.curvature_product(A, A)
+    descent = Descent(objective, tracker, low, high, task.rng, entries_of(problem))
+    return tracker.follow(descent.solve)
+
+
+ggn = Solver("ggn", _run, check)

@@ -1,0 +1,156 @@
+"""L-BFGS-B: SciPy's quasi-Newton method for bounds, on exact values and gradients."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from smartcpd._methods.base import Result, Solver, Task
+from smartcpd._methods.mm import entries_of
+from smartcpd._methods.tracker import EndedError, Tracker
+from smartcpd._objectives import Estimate
+from smartcpd._objectives.comparable import SteadyObjective
+from smartcpd._objectives.kkt import relative_kkt_residual
+from smartcpd._problem.bounds import bounds, check_bounds
+from smartcpd._problem.history import Status
+from smartcpd._problem.problem import Problem
+
+REFRESH = 50
+"""Iterations after which an approximate background is settled anew. More than multiplicative
+updates make, since what the method has learnt of the curvature is lost each time."""
+SMALL_RESIDUAL = 1e-4
+UNLIMITED = 1 << 30
+
+
+def check(problem: Problem) -> None:
+    check_bounds(problem, "lbfgs")
+
+
+@dataclass
+class Descent:
+    """A run of SciPy's method, or one after another where the function has to be settled anew."""
+
+    objective: SteadyObjective
+    tracker: Tracker
+    A: np.ndarray
+    limits: list[tuple[float, float]]
+    entries: int
+    begun_at: np.ndarray | None = None
+    """Where the present run of SciPy's method began."""
+    answers: list[tuple[float, np.ndarray]] = field(default_factory=list)
+    """What it was told since. SciPy keeps its state to itself: a fit that is resumed brings the
+    method there again by the same answers, without a pass over the data."""
+    recorded: int = 0
+    """Iterations since then that are in the history."""
+    kept: ClassVar = ("begun_at", "answers", "recorded")
+
+    def solve(self) -> Status:
+        from scipy.optimize import minimize  # slow to import, and rarely needed
+
+        self._record(self.objective.value(self.A))
+        self._seen = self.tracker.loop(self)
+        while True:
+            if self.begun_at is None:
+                self.begun_at = self.A
+            self.A = self.begun_at
+            self.asked = self.iterations = 0
+            self.objective.settle(self.A)
+            moves = self.objective.moves
+            # SciPy's own tests are relative to 1 rather than to the loss. They are off: the
+            # tracker decides, and SciPy ends where an iteration changes nothing any more. Nothing
+            # else in the method depends on the scale of the loss.
+            found = minimize(
+                self._value_and_gradient,
+                self.A.reshape(-1),
+                jac=True,
+                method="L-BFGS-B",
+                bounds=self.limits,
+                callback=self._after_iteration,
+                options={
+                    "ftol": 0.0,
+                    "gtol": 0.0,
+                    "maxiter": REFRESH if moves else UNLIMITED,
+                    "maxfun": UNLIMITED,
+                },
+            )
+            self.begun_at, self.answers, self.recorded = None, [], 0
+            settled = found.nit <= 1 and not self.objective.is_stale(self.A)
+            if settled or not moves:
+                return self._ended()
+
+    def _value_and_gradient(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+        self.asked += 1
+        if self.asked <= len(self.answers):
+            return self.answers[self.asked - 1]
+        value, gradient = self._computed(x)
+        if self.tracker.keeps:
+            self.answers.append((value, gradient.copy()))
+        return value, gradient
+
+    def _computed(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+        self.tracker.check_time()
+        self.tracker.entries += self.entries
+        value, gradient = self.objective.gradient(x.reshape(self.A.shape))
+        if not (math.isfinite(value) and np.isfinite(gradient).all()):
+            return self._wall(), np.zeros_like(x)
+        return value, gradient.reshape(-1)
+
+    def _wall(self) -> float:
+        """What stands for a loss that overflows.
+
+        Line searches interpolate: an infinite value would end them, and a huge one would make them
+        begin again with a tiny step.
+        """
+        first, last = self.tracker.history[0].loss, self.tracker.history[-1].loss
+        return last + abs(first) + abs(last)
+
+    def _after_iteration(self, intermediate_result: Any) -> None:
+        self.A = intermediate_result.x.reshape(self.A.shape).copy()
+        self.iterations += 1
+        if self.iterations > self.recorded:
+            self.tracker.epoch += 1
+            self._record(float(intermediate_result.fun))
+            self.recorded = self.iterations
+            self._seen()
+        if self.objective.is_stale(self.A):
+            raise StopIteration
+
+    def _record(self, value: float) -> None:
+        status = self.tracker.record(self.A, Estimate(value), "lbfgs")
+        if status is not None:
+            raise EndedError(status)
+
+    def _ended(self) -> Status:
+        """The residual tells: at a solution, where rounding hides what is left to gain, SciPy may
+        call it convergence or a failed line search, and both can happen elsewhere."""
+        problem, epoch = self.tracker.problem, self.tracker.epoch
+        residual = relative_kkt_residual(problem, self.A, self.tracker.settings.n_threads)
+        if residual < SMALL_RESIDUAL:
+            return Status(
+                True,
+                f"Converged: at epoch {epoch} an iteration of L-BFGS-B no longer lowers the loss; "
+                f"the KKT residual is {residual:.1e}.",
+            )
+        return Status(
+            False,
+            f"Stopped at epoch {epoch}: the line search of L-BFGS-B finds no lower loss, although "
+            f"the KKT residual is still {residual:.1e}. Use another start, or solver='smd'.",
+        )
+
+
+def _run(task: Task) -> Result:
+    """Fit by L-BFGS-B; superfluous components are merged first."""
+    problem, settings = task.problem, task.settings
+    tracker = Tracker.of_passes(task)
+    A = tracker.best.copy()
+    objective = SteadyObjective.of(problem, settings.n_threads)
+    low, high = (np.broadcast_to(b, A.shape).reshape(-1) for b in bounds(problem))
+    objective.compile(A)
+    limits = list(zip(low.tolist(), high.tolist(), strict=True))
+    return tracker.follow(Descent(objective, tracker, A, limits, entries_of(problem)).solve)
+
+
+lbfgs = Solver("lbfgs", _run, check, reads_parts=True)

@@ -1,0 +1,143 @@
+"""Block mirror descent on full gradients: the deterministic method the paper compares with.
+
+Each mode in turn takes a mirror step along its exact gradient, completed by its constraint. The
+step is as long as the Bregman majorisation allows,
+
+    F(A⁺) <= F(A) + <G, A⁺ - A> + D_phi(A⁺, A) / eta,
+
+under which the objective, penalties included, never increases.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from smartcpd._common.stacked import offsets
+from smartcpd._methods.base import Result, Solver, Task
+from smartcpd._methods.mm import REFRESH, entries_of
+from smartcpd._methods.tracker import Tracker
+from smartcpd._objectives import Estimate
+from smartcpd._objectives.comparable import SteadyObjective
+from smartcpd._problem.history import Status
+from smartcpd._problem.stopping import ROUNDING
+from smartcpd.constraints import Constraint
+from smartcpd.mirrors import Mirror
+
+MARGIN = 0.9
+"""The next step uses this share of the length that the last one proved to be safe."""
+TINY = 1e-300
+
+
+@dataclass
+class Block:
+    """One mode: its rows, its rules and the length of its steps."""
+
+    rows: slice
+    constraint: Constraint
+    mirror: Mirror
+    eta: float = 0.0
+    kept: ClassVar = ("eta",)
+
+    def moved(self, A: np.ndarray, G: np.ndarray) -> np.ndarray:
+        """The factor after a mirror step from A, inside its constraint."""
+        Gamma = np.full_like(A, 1 / self.eta)
+        Z = A.copy()
+        move = self.mirror.move_block("float64")
+        move(Z.reshape(-1), G.reshape(-1), Gamma.reshape(-1), self.mirror.params)
+        return self.constraint.apply(Z, Gamma, self.mirror)
+
+    def first_eta(self, A: np.ndarray, G: np.ndarray) -> float:
+        """A step that changes a typical entry by about its own size."""
+        typical, steep = (float(np.sqrt(np.mean(B**2))) for B in (A, G))
+        return self.mirror.unit(typical or 1.0) / steep if steep > 0 else 1.0
+
+
+@dataclass
+class Descent:
+    """The state of a run: where it is, and what the objective is there."""
+
+    objective: SteadyObjective
+    tracker: Tracker
+    blocks: list[Block]
+    A: np.ndarray
+    entries: int
+    loss: float = math.inf
+    kept: ClassVar = ("A", "loss", "objective")
+
+    def solve(self) -> Status:
+        """Sweeps over the modes until the tracker says stop."""
+        self.loss = self._value(self.A)
+        seen = self.tracker.loop(self, *self.blocks)
+        while True:
+            status = self.tracker.record(self.A, Estimate(self.loss), "md")
+            if status is not None:
+                return status
+            if self.tracker.epoch % REFRESH == 0 or self.objective.is_stale(self.A):
+                self.objective.settle(self.A)
+            before = self.A
+            for mode, block in enumerate(self.blocks):
+                self.loss = self._step(mode, block)
+            self.tracker.epoch += 1
+            if self.A is before:
+                return Status(
+                    True,
+                    f"Converged: at epoch {self.tracker.epoch} no step of any mode lowers the "
+                    "loss by more than rounding does.",
+                )
+            seen()
+
+    def _step(self, mode: int, block: Block) -> float:
+        """Move one factor downhill if that is possible; the loss after it."""
+        self.tracker.check_time()
+        loss, G = self.objective.mode_gradient(self.A, mode)
+        self.tracker.entries += self.entries
+        old = self.A[block.rows]
+        penalty = block.constraint.penalty(old)
+        block.eta = block.eta or block.first_eta(old, G)
+        while True:
+            new = block.moved(old, G)
+            linear = float(np.sum(G * (new - old)))
+            distance = max(float(np.sum(block.mirror.bregman(new, old))), TINY)
+            rise = block.constraint.penalty(new) - penalty
+            if not linear + distance / block.eta + rise < -ROUNDING * abs(loss + penalty):
+                return loss
+            A = self.A.copy()
+            A[block.rows] = new
+            reached = self._value(A)
+            # How much of the allowed curvature 1 / eta was met on the way.
+            share = block.eta * (reached - loss - linear) / distance
+            if share <= 1 and reached + rise <= loss:
+                self.A = A
+                block.eta *= float(np.clip(MARGIN / max(share, 1e-3), 1.0, 2.0))
+                return reached
+            block.eta *= float(np.clip(MARGIN / share, 0.1, 0.5)) if share > 1 else 0.5
+
+    def _value(self, A: np.ndarray) -> float:
+        self.tracker.check_time()
+        self.tracker.entries += self.entries
+        return self.objective.value(A)
+
+
+def _run(task: Task) -> Result:
+    """Fit by block mirror descent; superfluous components are merged first."""
+    problem, settings = task.problem, task.settings
+    tracker = Tracker.of_passes(task)
+    A = tracker.best.copy()
+    objective = SteadyObjective.of(problem, settings.n_threads)
+    starts = offsets(problem.shape)
+    rules = zip(problem.constraints, problem.phases[0].mirrors, strict=True)
+    blocks = [Block(slice(starts[n], starts[n + 1]), c, phi) for n, (c, phi) in enumerate(rules)]
+    objective.compile(A)
+    for block in blocks:
+        block.eta = 1.0
+        block.moved(A[block.rows], np.zeros_like(A[block.rows]))
+        block.eta = 0.0
+    entries = entries_of(problem)
+    return tracker.follow(Descent(objective, tracker, blocks, A, entries).solve)
+
+
+md = Solver("md", _run)

@@ -1,0 +1,176 @@
+"""SmartCPD: stochastic mirror descent on sampled fibers or nonzeros (Algorithm 1 of the paper)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from smartcpd._common.stacked import offsets, stack
+from smartcpd._data.storage import SparseTensor
+from smartcpd._methods.base import Result, Solver, Task
+from smartcpd._methods.merging import merged
+from smartcpd._methods.smd_phase import Sweeper
+from smartcpd._methods.tracker import Tracker
+from smartcpd._objectives import objective_of
+from smartcpd._problem.history import Status
+from smartcpd._problem.stopping import change_since
+
+MIN_ITERATIONS = 100
+"""An epoch has at least this many iterations, or a tiny tensor would spend its time on checks."""
+WIDE_EPOCHS = 16
+"""How long a start with more components than the rank runs before they are merged, at most."""
+PATIENCE = 5
+"""A phase that others follow ends when its best loss is this many epochs old."""
+LEG_ENTRIES = 20_000_000
+"""Compiled code returns after about this many entries, so that Ctrl-C and time limits work."""
+AVERAGING_POWER = 3.0
+"""The larger, the shorter the tail that is averaged: about the last 1/(1 + power) of the run."""
+
+
+class Run:
+    """One run of the method: the loop of Algorithm 1, with what surrounds it."""
+
+    kept = ("A", "average", "snapshots")
+
+    def __init__(self, task: Task) -> None:
+        self.problem = problem = task.problem
+        self.settings = settings = task.settings
+        self.rng = task.rng
+        self.tracker = Tracker(problem, settings, task.observe, task.rng)
+        A = stack(task.start)
+        objective = objective_of(problem.storage, problem.loss, settings.n_threads)
+        # From a stream of its own, so that the fit does not depend on how it is watched.
+        self.look = objective.watch(A, task.rng.spawn(1)[0])
+        self._begin_with(A)
+
+    def solve(self) -> Result:
+        tracker = self.tracker
+        sweepers = [Sweeper(self.problem, p, self.settings) for p in self.problem.phases]
+        wide = replace(self.problem, rank=self.A.shape[1])
+        wide_sweeper = Sweeper(wide, wide.phases[0], self.settings)
+        self.look(self.average)
+
+        def loop() -> Status:
+            status = self._record(self.problem.phases[0].step.name)
+            if wide.rank > self.problem.rank:
+                status = status or tracker.stage(lambda: self._narrow(wide_sweeper), self)
+            for sweeper in sweepers:
+                run = partial(self._run_phase, sweeper)
+                status = status or tracker.stage(run, self)
+            assert status is not None
+            return status
+
+        return tracker.follow(loop)
+
+    def _begin_with(self, A: np.ndarray) -> None:
+        self.A = A.astype(self.settings.dtype)
+        self.average = A.copy()
+        self.snapshots = 0
+        self.tracker.begin_with(A)
+
+    def _narrow(self, sweeper: Sweeper) -> Status | None:
+        """Run a start with more components than the rank for a while, and merge them."""
+        width = self.A.shape[1]
+        sweeper.start(self.A, self.rng)
+        n_epochs = min(WIDE_EPOCHS, self.settings.stopping.max_epochs // 4)
+        status = None
+        seen = self.tracker.loop(self, sweeper)
+        while status is None and self.tracker.epoch < n_epochs:
+            self._run_epoch(sweeper)
+            status = self._record(f"{sweeper.phase.step.name}, {width} components")
+            if status is not None and status.converged:
+                status = None  # no settled loss ends a fit before its components are merged
+            if status is None:
+                seen()
+        A = merged(self.tracker.best, self.problem)
+        self._begin_with(A)
+        self.tracker.best_objective = self.look(A).loss + self.tracker.penalty(A)
+        return status
+
+    def _run_phase(self, sweeper: Sweeper) -> Status | None:
+        """Epochs of one phase; None when the next phase should take over."""
+        tracker = self.tracker
+        sweeper.start(self.A, self.rng)
+        self.snapshots = 0
+        tracker.restart()
+        scale = abs(tracker.history[0].loss)
+        seen = tracker.loop(self, sweeper)
+        while True:
+            self._run_epoch(sweeper)
+            status = self._record(sweeper.phase.step.name)
+            if status is not None:
+                return status
+            until = sweeper.phase.until
+            if until is not None:
+                settled = change_since(tracker.history, tracker.epoch - 1) < until * scale
+                if settled or tracker.epoch - tracker.best_epoch >= PATIENCE:
+                    self._begin_with(tracker.best)
+                    return None
+            seen()
+
+    def _run_epoch(self, sweeper: Sweeper) -> None:
+        problem, n_fibers = self.problem, self.settings.n_fibers
+        sweeper.fit_background(self.A, self.rng)
+        for n_iterations in self._legs():
+            modes = self.rng.integers(len(problem.shape), size=n_iterations)
+            draws = problem.sampler.draw(problem.storage, modes, n_fibers, self.rng)
+            sweeper.run(draws, self.A)
+            sizes = np.array(problem.shape)[modes]
+            self.tracker.entries += int(sizes.sum()) * n_fibers + draws.events.size
+            self.snapshots += 1
+            self._update_average()
+            if self.tracker.out_of_time:
+                break
+        self.tracker.epoch += 1
+
+    def _legs(self) -> Iterator[int]:
+        """The iterations of an epoch, in stretches short enough to interrupt."""
+        problem = self.problem
+        n_events = problem.sampler.n_events(problem.storage)
+        in_fibers = self.settings.n_fibers * sum(problem.shape) / len(problem.shape)
+        if isinstance(problem.storage, SparseTensor) and problem.sampler.splits:
+            left = math.ceil(problem.storage.nnz / max(n_events, 1))
+        else:
+            left = math.ceil(problem.storage.n_cells / in_fibers)
+        left = max(MIN_ITERATIONS, left)
+        most = max(1, int(LEG_ENTRIES / max(n_events + in_fibers, 1)))
+        while left > 0:
+            yield min(left, most)
+            left -= most
+
+    def _update_average(self) -> None:
+        """Average the tail of the run: recent factors count more, as a power of their age."""
+        if self.settings.averaging:
+            share = (AVERAGING_POWER + 1) / (self.snapshots + AVERAGING_POWER)
+            self.average += share * (self.A - self.average)
+        else:
+            self.average[:] = self.A
+
+    def _record(self, phase: str) -> Status | None:
+        candidate = self._candidate()
+        return self.tracker.record(candidate, self.look(candidate), phase)
+
+    def _candidate(self) -> np.ndarray:
+        """The factors that would be returned now: the average, inside the constraints."""
+        if not self.settings.averaging or not self.snapshots:
+            return self.average
+        cuts = offsets(self.problem.shape)[1:-1]
+        parts = zip(
+            self.problem.constraints,
+            np.split(self.average, cuts),
+            np.split(self.A, cuts),
+            strict=True,
+        )
+        return np.concatenate([c.settle(average, last) for c, average, last in parts])
+
+
+def _run(task: Task) -> Result:
+    """Fit by stochastic mirror descent."""
+    return Run(task).solve()
+
+
+smd = Solver("smd", _run)

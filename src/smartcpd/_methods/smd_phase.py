@@ -1,0 +1,217 @@
+"""A phase of the method, bound to compiled code."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from smartcpd import constraints, mirrors, steps
+from smartcpd._common.stacked import offsets
+from smartcpd._data.storage import Dense, SparseTensor
+from smartcpd._kernels.events import unpack_block
+from smartcpd._kernels.fibers import zero_gather
+from smartcpd._kernels.sweep import compiled_sweep, tiling
+from smartcpd._methods.base import Settings
+from smartcpd._objectives.backgrounds.line import fitted_lines
+from smartcpd._problem.problem import Phase, Problem
+from smartcpd.sampling import Draws
+from smartcpd.steps import Probe
+
+N_PROBES = 4
+
+
+class Sweeper:
+    """Runs iterations of Algorithm 1 on stacked factors, in place.
+
+    Making one compiles what it needs; ``start`` fits the step rule to the factors at hand. Besides
+    the factors, the step rule's state and the number of updates of each mode are all the state
+    that a phase has.
+    """
+
+    kept = ("state", "updates", "_step_p", "_lines", "_lines_limit")
+
+    def __init__(self, problem: Problem, phase: Phase, settings: Settings) -> None:
+        self.problem = problem
+        self.phase = phase
+        self.settings = settings
+        n_rows, n_modes = sum(problem.shape), len(problem.shape)
+        self.state = np.zeros((n_rows, problem.rank), dtype=settings.dtype)
+        self.updates = np.zeros(n_modes, dtype=settings.dtype)
+        self._step_p = np.zeros((n_modes, 2), dtype=settings.dtype)
+        self._lines = np.zeros((4, 2), dtype=settings.dtype)
+        self._lines_limit = np.inf
+        self._bind()
+
+    def put_back(self, values: dict[str, Any]) -> None:
+        """The state of another process; compiled code knows these arrays, so they stay."""
+        self._lines_limit = values.pop("_lines_limit")
+        for name, value in values.items():
+            getattr(self, name)[:] = value
+
+    def start(self, A: np.ndarray, rng: np.random.Generator) -> None:
+        """Forget the past and choose the step rule's parameters for the factors A."""
+        self.state[:] = 0
+        self.updates[:] = 0
+        self._step_p[:] = [self.phase.step.params(probe) for probe in self._probes(A, rng)]
+
+    def fit_background(self, A: np.ndarray, rng: np.random.Generator) -> None:
+        """Fit the line that stands for the zeros of sparse data to the factors A."""
+        if self.problem.has_background:
+            convex = self.phase.step.needs_convex_part
+            fitted = fitted_lines(self.problem.loss, self.problem.shape, A, rng, convex)
+            self._lines[:] = fitted[:4]
+            self._lines_limit = fitted.limit
+
+    def run(self, draws: Draws, A: np.ndarray) -> None:
+        """One iteration for each draw."""
+        scale = 1.0 / self.problem.storage.n_observed
+        self._compiled(
+            *self._reading,
+            draws.modes,
+            draws.fibers,
+            *self._events,
+            draws.events,
+            draws.event_starts,
+            (draws.event_weights * scale).astype(self.settings.dtype),
+            self._own_weights,
+            self._surplus,
+            self._lines,
+            self._lines.dtype.type(self._lines_limit),
+            self._lines.dtype.type(scale if self.problem.has_background else 0.0),
+            self.settings.inner_iterations,
+            *self._rules,
+            A,
+            self.state,
+            self.updates,
+        )
+
+    def _bind(self) -> None:
+        """Look up (or compile) the blocks of every distinct rule and the loop that runs them."""
+        problem, phase, settings = self.problem, self.phase, self.settings
+        dtype = settings.dtype
+        real = np.dtype(dtype).type
+        shape, rank = problem.shape, problem.rank
+        rules = list(zip(phase.mirrors, problem.constraints, strict=True))
+        # Modes that differ only in parameters share compiled code.
+        kinds = [(type(m), type(c)) for m, c in rules]
+        distinct = [rules[kinds.index(kind)] for kind in dict.fromkeys(kinds)]
+        slots = [list(dict.fromkeys(kinds)).index(kind) for kind in kinds]
+        needs_convex = phase.step.needs_convex_part
+        # Where nothing reads the dual, a trivial map stands in and the real one is not compiled.
+        reads_dual = needs_convex or any(
+            c.columnwise and not c.needs_quadratic for _, c in distinct
+        )
+        duals = [m if reads_dual else mirrors.get("quadratic") for m, _ in distinct]
+        derivative = problem.loss.derivative_block(dtype)
+        convex = problem.loss.convex_block(dtype) if needs_convex else derivative
+        n_events = problem.sampler.n_events(problem.storage)
+        tiles = [tiling(size, settings.n_fibers, rank, n_events) for size in shape]
+        parallel = settings.n_threads > 1 and any(t.worth_threads for t in tiles)
+        cells = max(t.rows for t in tiles) * settings.n_fibers
+
+        def pairs(values: Any) -> np.ndarray:
+            return np.array(list(values), dtype=dtype)
+
+        self._compiled = compiled_sweep(dtype, len(distinct), parallel)
+        self._bind_data()
+        self._reading = (
+            self._gather,
+            self._handle,
+            *self._weighing,
+            self._share,
+            np.array(shape, dtype=np.int64),
+            offsets(shape),
+        )
+        self._rules = (
+            np.array([t.rows for t in tiles], dtype=np.int64),
+            (derivative, convex),
+            tuple(real(v) for v in problem.loss.params),
+            np.array(slots, dtype=np.int64),
+            tuple(phase.step.scale_block(dtype) for _ in distinct),
+            self._step_p,
+            tuple(m.move_block(dtype) for m, _ in distinct),
+            tuple(m.to_dual_block(dtype) for m in duals),
+            tuple(m.to_primal_block(dtype) for m in duals),
+            pairs(m.params for m in phase.mirrors),
+            tuple(c.project_block(dtype) for _, c in distinct),
+            pairs(c.params(m) for m, c in rules),
+            np.array([c.columnwise for c in problem.constraints]),
+            needs_convex,
+            np.empty((settings.n_threads if parallel else 1, 4, cells), dtype=dtype),
+        )
+
+    def _bind_data(self) -> None:
+        """How fibers and events are read; a stand-in unpacks events where there are none."""
+        problem, dtype = self.problem, self.settings.dtype
+        storage, loss = problem.storage, problem.loss
+        nothing = np.zeros(1, np.int64)
+        self._own_weights = np.empty(0, dtype)
+        if isinstance(storage, SparseTensor) and problem.sampler.splits:
+            self._own_weights = storage.events.own_weights(dtype)
+            surplus = problem.has_background and not storage.weighted
+            part = "surplus" if surplus else "whole"
+            convex = self.phase.step.needs_convex_part
+            self._gather, self._handle = zero_gather(dtype), nothing
+            self._weighing = zero_gather(dtype), np.empty(0, np.int64)
+            self._events = (storage.events.unpack_block(dtype), storage.events.handle())
+            derivative = loss.derivative_block(dtype, part)
+            self._surplus = (derivative, loss.convex_block(dtype, part) if convex else derivative)
+        else:
+            assert isinstance(storage, Dense | SparseTensor)
+            self._gather, self._handle = storage.gather_block(dtype), storage.handle()
+            weigh = storage.weigh_block(dtype) if storage.weighted else self._gather
+            self._weighing = weigh, storage.weights_handle()
+            self._events = (unpack_block("uint8", dtype), nothing)
+            derivative = loss.derivative_block(dtype)
+            self._surplus = (derivative, derivative)
+
+    @property
+    def _share(self) -> float:
+        """One over the mean weight of a cell, by which a mean over fibers becomes one over what was
+        observed."""
+        storage = self.problem.storage
+        return storage.n_cells / storage.n_observed if self.settings.n_fibers else 1.0
+
+    def _probes(self, A: np.ndarray, rng: np.random.Generator) -> list[Probe]:
+        """The size of the first gradients and of the factor's entries, mode by mode."""
+        starts = offsets(self.problem.shape)
+        probes = []
+        for mode, phi in enumerate(self.phase.mirrors):
+            gradients = [self._probe(mode, A, rng) for _ in range(N_PROBES)]
+            typical = np.sqrt(np.mean(A[starts[mode] : starts[mode + 1]].astype(np.float64) ** 2))
+            probes.append(
+                Probe(
+                    float(np.mean(np.square(gradients))) or 1.0,
+                    self.phase.pace * phi.unit(float(typical) or 1.0),
+                )
+            )
+        return probes
+
+    def _probe(self, mode: int, A: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        problem, settings = self.problem, self.settings
+        draws = problem.sampler.draw(problem.storage, np.array([mode]), settings.n_fibers, rng)
+        return sampled_gradient(problem, settings, draws, A, rng)
+
+
+def sampled_gradient(
+    problem: Problem, settings: Settings, draws: Draws, A: np.ndarray, rng: np.random.Generator
+) -> np.ndarray:
+    """The gradient that an iteration sees: the difference a plain step makes.
+
+    ``draws`` are those of one iteration; ``rng`` draws the cells that the background is fitted to.
+    """
+    # A long step, since gradients of a mean over many cells are tiny next to the factors.
+    eta = float(problem.storage.n_observed)
+    n_modes = len(problem.shape)
+    phase = Phase(steps.get("constant"), (mirrors.get("quadratic"),) * n_modes)
+    plain = replace(problem, constraints=(constraints.get("free"),) * n_modes, phases=(phase,))
+    sweeper = Sweeper(plain, phase, replace(settings, dtype="float64", inner_iterations=1))
+    sweeper._step_p[:, 0] = eta
+    before = A.astype(np.float64)
+    after = before.copy()
+    sweeper.fit_background(before, rng)
+    sweeper.run(draws, after)
+    first, last = offsets(problem.shape)[draws.modes[0] :][:2]
+    return (before - after)[first:last] / eta

@@ -1,0 +1,168 @@
+"""A fixed sample of cells, to judge scales by: how noisy the data is, how large derivatives are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from smartcpd._common.model_cells import values_at
+from smartcpd._common.stacked import offsets, unstack
+from smartcpd._data.storage import Dense, SparseStorage
+from smartcpd._data.tiled import Blocks
+from smartcpd._kernels.compiling import Block
+from smartcpd._objectives import Estimate
+from smartcpd._problem.problem import Problem
+from smartcpd.sampling.base import random_fibers
+
+N_CELLS = 1 << 14
+
+
+class Cells(NamedTuple):
+    """Some cells of the data; weighted sums over them estimate means over all observed cells.
+
+    ``model`` gives the model values of stacked factors there.
+    """
+
+    x: np.ndarray
+    weights: np.ndarray
+    own_weights: np.ndarray
+    """How much each cell counts by itself, which is a part of ``weights``."""
+    model: Callable[[np.ndarray], np.ndarray]
+
+
+class CellSample:
+    """Some cells of the data, the same for every model they are compared with."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        storage = problem.storage
+        rng = np.random.default_rng(0)
+        if isinstance(storage, SparseStorage):
+            self._cells = _sparse_cells(storage, rng)
+        elif isinstance(storage, Blocks):
+            self._cells = _glimpsed_cells(storage)
+        else:
+            self._cells = _dense_cells(problem, rng)
+
+    def estimate(self, A: np.ndarray) -> Estimate:
+        """The mean loss, for cells that are like all the others."""
+        values = self._entrywise(self._problem.loss.values_block("float64"), self._cells.model(A))
+        mean = self._mean(values)
+        return Estimate(mean, float(np.linalg.norm(self._cells.weights * (values - mean))))
+
+    def error(self, A: np.ndarray, B: np.ndarray) -> float:
+        """The standard error of the difference between two models' losses, over all cells."""
+        block = self._problem.loss.values_block("float64")
+        of_A, of_B = (self._entrywise(block, self._cells.model(each)) for each in (A, B))
+        apart = of_A - of_B - self._mean(of_A - of_B)
+        variance = self._mean(self._cells.own_weights * apart**2)
+        return math.sqrt(variance / self._problem.storage.n_observed)
+
+    def curvature(self, A: np.ndarray) -> float:
+        """Mean of m² |l''(x, m)|: how much the loss minds a relative change of the model."""
+        m = self._cells.model(A)
+        return abs(self._mean(np.abs(self._slope(m)) * m * m)) or 1.0
+
+    def resolution(self, A: np.ndarray) -> float:
+        """How far noise alone moves the minimal mean loss: dispersion * parameters / cells."""
+        return self.dispersion(A) * self._problem.freedom / self._problem.storage.n_observed
+
+    def dispersion(self, A: np.ndarray) -> float:
+        """How widely the data scatters around the model, by the loss.
+
+        It compares the variance of l' with its expected slope; it is 1 for Poisson and
+        binary data that fits its model, sigma² for Gaussian data, 0 for data without noise. A cell
+        that counts twice is as noisy as two that always agree.
+        """
+        m = self._cells.model(A)
+        pull = m * self._derivative(m)
+        curvature = self._mean(self._slope(m) * m * m)
+        size = self._mean(np.abs(pull))
+        # A loss without curvature, such as an absolute error, has the size of its slope instead.
+        curved = curvature > 1e-6 * size
+        noise = self._mean(self._cells.own_weights * pull**2)
+        return abs(noise / curvature if curved else size)
+
+    def _mean(self, values: np.ndarray) -> float:
+        return float(values @ self._cells.weights)
+
+    def _slope(self, m: np.ndarray) -> np.ndarray:
+        # One-sided, since m - h could leave the domain of the loss.
+        h = 1e-5 * np.abs(m) + 1e-9
+        return (self._derivative(m + h) - self._derivative(m)) / h
+
+    def _derivative(self, m: np.ndarray) -> np.ndarray:
+        return self._entrywise(self._problem.loss.derivative_block("float64"), m)
+
+    def _entrywise(self, block: Block, m: np.ndarray) -> np.ndarray:
+        out = np.empty_like(m)
+        block(self._cells.x, m, self._problem.loss.params, out)
+        return out
+
+
+def _dense_cells(problem: Problem, rng: np.random.Generator) -> Cells:
+    """The cells of some fibers of the longest mode."""
+    shape, storage = problem.shape, problem.storage
+    assert isinstance(storage, Dense)
+    mode = int(np.argmax(shape))
+    n_fibers = max(1, N_CELLS // shape[mode])
+    fibers = random_fibers(shape, 1, n_fibers, rng)[0]
+    x = np.empty((shape[mode], n_fibers))
+    storage.gather_block("float64")(storage.handle(), fibers, mode, 0, x)
+    w = np.ones_like(x)
+    if storage.weighted:
+        storage.weigh_block("float64")(storage.weights_handle(), fibers, mode, 0, w)
+        x[w == 0] = 1.0  # which every loss accepts
+    starts = offsets(shape)
+
+    def model(A: np.ndarray) -> np.ndarray:
+        H = np.ones((n_fibers, A.shape[1]))
+        for k in range(len(shape)):
+            if k != mode:
+                H *= A[starts[k] + fibers[:, k]]
+        return (A[starts[mode] : starts[mode + 1]] @ H.T).reshape(-1)
+
+    own = w.reshape(-1)
+    return Cells(x.reshape(-1), own / max(own.sum(), 1e-300), own, model)
+
+
+def _glimpsed_cells(storage: Blocks) -> Cells:
+    """What was seen of a tensor that is read in blocks."""
+    seen = storage.glimpse
+
+    def model(A: np.ndarray) -> np.ndarray:
+        return values_at(unstack(A, storage.shape), np.ones(A.shape[1]), seen.indices)
+
+    return Cells(seen.x, seen.weights / seen.weights.sum(), seen.weights, model)
+
+
+def _sparse_cells(storage: Any, rng: np.random.Generator) -> Cells:
+    """Nonzeros and, if absent cells are zeros, cells at random.
+
+    Random cells are taken as zeros; nonzeros count once as they are and once less as zeros:
+    together they stand for all cells, however rare the nonzeros.
+    """
+    half = N_CELLS // 2
+    n, count = storage.n_observed, storage.n_events
+    events = storage.some_events(half, rng)
+    indices = events.rows(slice(None))
+    x = events.values.astype(np.float64)
+    share = np.full(x.size, count / max(x.size, 1) / n)
+    own = np.ones(x.size) if events.weights is None else events.weights
+    x[own == 0] = 1.0  # which every loss accepts
+    weights = own * share
+    if storage.absent == "zero":
+        anywhere = [rng.integers(size, size=half) for size in storage.shape]
+        indices = [np.concatenate(p) for p in zip(anywhere, indices, indices, strict=True)]
+        everywhere = np.full(half, storage.n_cells / n / half)
+        x = np.concatenate([np.zeros(half), x, np.zeros(x.size)])
+        weights = np.concatenate([everywhere, weights, -share])
+        own = np.concatenate([np.ones(half), own, np.ones(own.size)])
+
+    def model(A: np.ndarray) -> np.ndarray:
+        return values_at(unstack(A, storage.shape), np.ones(A.shape[1]), indices)
+
+    return Cells(x, weights, own, model)

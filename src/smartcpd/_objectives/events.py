@@ -1,0 +1,107 @@
+"""Sums of the loss over the nonzeros of a sparse tensor, some or all, and their gradients."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from smartcpd._common.stacked import offsets
+from smartcpd._data.storage.events import Events
+from smartcpd._kernels.event_curvature import compiled_event_curvature_pass
+from smartcpd._kernels.events import CHUNK, compiled_event_pass
+from smartcpd._kernels.lanes import padded
+from smartcpd._objectives.backgrounds.base import Sum
+from smartcpd.losses import Loss
+
+EVENTS_WORTH_THREADS = 1 << 14
+MAX_GROUPS = 8
+
+
+def event_sum(
+    events: Events,
+    loss: Loss,
+    part: str,
+    A: np.ndarray,
+    want_gradient: bool,
+    n_threads: int,
+    positions: np.ndarray | None = None,
+    convex: bool = False,
+) -> Sum:
+    """The sum over all events, or over those at ``positions``, with gradients for all modes.
+
+    ``part`` says what each of them adds, as for `Loss.value_block`; the whole loss or the surplus
+    if the events have weights, which multiply the loss but not the background. With ``convex`` the
+    gradient is that of the loss's convex part.
+    """
+    weighted = events.weights is not None
+    assert not weighted or part in ("whole", "surplus")
+    block = loss.convex_block if convex else loss.derivative_block
+    derivative = block("float64", "whole" if weighted else part)
+    if weighted:
+        value, cell_values = loss.value_block("float64"), loss.values_block("float64")
+    else:
+        value, cell_values = loss.value_block("float64", part), derivative
+    count = len(events) if positions is None else positions.size
+    bounds = _bounds(count, A.shape[0])
+    n_groups = bounds.size - 1
+    wide = padded(A)
+    values = np.zeros(n_groups)
+    G = np.zeros((n_groups if want_gradient else 0, *wide.shape))
+    parallel = n_threads > 1 and count >= EVENTS_WORTH_THREADS and n_groups > 1
+    compiled_event_pass(len(events.shape), parallel)(
+        events.unpack_block("float64"),
+        events.handle(),
+        offsets(events.shape),
+        np.empty(0, np.int64) if positions is None else positions,
+        bounds,
+        events.own_weights(),
+        part == "surplus",
+        value,
+        cell_values,
+        derivative,
+        loss.params,
+        want_gradient,
+        wide,
+        values,
+        G,
+    )
+    for part in G[1:]:
+        G[0] += part
+    return Sum(float(values.sum()), G[0, :, : A.shape[1]] if want_gradient else A)
+
+
+def event_curvature_product(
+    events: Events, loss: Loss, behind: float, A: np.ndarray, V: np.ndarray, n_threads: int
+) -> np.ndarray:
+    """J' W J V over all events, W their curvature less ``behind``, that of the background."""
+    bounds = _bounds(len(events), A.shape[0])
+    n_groups = bounds.size - 1
+    wide = padded(A)
+    G = np.zeros((n_groups, *wide.shape))
+    parallel = n_threads > 1 and len(events) >= EVENTS_WORTH_THREADS and n_groups > 1
+    compiled_event_curvature_pass(len(events.shape), parallel)(
+        events.unpack_block("float64"),
+        events.handle(),
+        offsets(events.shape),
+        bounds,
+        events.own_weights(),
+        loss.curvature_block("float64"),
+        loss.params,
+        behind,
+        wide,
+        padded(V),
+        G,
+    )
+    for part in G[1:]:
+        G[0] += part
+    return np.ascontiguousarray(G[0, :, : A.shape[1]])
+
+
+def _bounds(count: int, n_rows: int) -> np.ndarray:
+    """Where groups of events begin and end; never a matter of the number of threads.
+
+    Every group has a gradient of its own, so there are few where factors are long.
+    """
+    n_groups = 1
+    while n_groups < MAX_GROUPS and count >= 8 * n_groups * max(n_rows, CHUNK):
+        n_groups *= 2
+    return np.linspace(0, count, n_groups + 1).astype(np.int64)

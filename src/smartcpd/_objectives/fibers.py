@@ -1,0 +1,177 @@
+"""Sums of the loss over fibers, some or all, and their gradients."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from smartcpd._common.stacked import offsets
+from smartcpd._kernels.compiling import Block
+from smartcpd._kernels.curvature import compiled_curvature_pass
+from smartcpd._kernels.passes import compiled_fiber_pass
+from smartcpd._kernels.split_pass import compiled_split_pass
+from smartcpd.losses import Loss
+
+N_GROUPS = 8
+CELLS_AT_ONCE = 1 << 14
+FIBERS_A_CALL = 1 << 16
+NUMBERS_OF_GROUPS = 1 << 24
+"""The sums of all groups together hold at most about this many numbers."""
+CELLS_WORTH_THREADS = 1 << 17
+
+
+@dataclass(frozen=True)
+class FiberPass:
+    """Reads the fibers of one mode by a block, so that it serves any data that has one.
+
+    Works in the precision of the factors it is given; sums are in float64.
+    """
+
+    lines: Callable[[str], Block]
+    """For a precision, the block that fills an array with the cells of fibers, a fiber a row."""
+    handle: np.ndarray
+    shape: tuple[int, ...]
+    mode: int
+    loss: Loss
+    n_threads: int = 1
+    weigh: Callable[[str], Block] | None = None
+    """As ``lines``, for the weights of cells; None where all count the same."""
+    weights_handle: np.ndarray | None = None
+
+    def value(self, A: np.ndarray, fibers: np.ndarray | None = None) -> float:
+        """The sum over all cells, or over those of the given fibers (F x N)."""
+        return self._sum(A, fibers, False)[0]
+
+    def gradient(self, A: np.ndarray, fibers: np.ndarray | None = None) -> tuple[float, np.ndarray]:
+        """The sum and its gradient with respect to all factors."""
+        return self._sum(A, fibers, True)
+
+    def split(self, A: np.ndarray, want_value: bool) -> tuple[float, np.ndarray, np.ndarray]:
+        """The sum (or 0), its gradient with respect to this mode's factor, and that of the convex
+        part.
+        """
+        n_groups, dtype, A = _prepared(A)
+        values = np.zeros(n_groups)
+        G, C = (np.zeros((n_groups, self.shape[self.mode], A.shape[1])) for _ in range(2))
+        compiled = compiled_split_pass(dtype, self._parallel(None))
+        for part in self._groups(None, n_groups):
+            compiled(
+                *self._reading(dtype, part),
+                *self._values(dtype),
+                self.loss.derivative_block(dtype),
+                self.loss.convex_block(dtype),
+                self.loss.params,
+                want_value,
+                A,
+                values,
+                G,
+                C,
+            )
+        return float(values.sum()), _in_order(G), _in_order(C)
+
+    def curvature_product(
+        self, A: np.ndarray, V: np.ndarray, fibers: np.ndarray | None = None
+    ) -> np.ndarray:
+        """The sum's Gauss-Newton matrix at A times the direction V, stacked like A."""
+        n_groups, dtype, A = _prepared(A.astype(np.float64))
+        V = np.ascontiguousarray(V, dtype=np.float64)
+        sums = np.zeros((n_groups, *A.shape))
+        compiled = compiled_curvature_pass(self._parallel(fibers))
+        for part in self._groups(fibers, n_groups):
+            compiled(
+                *self._reading(dtype, part),
+                self.loss.curvature_block(dtype),
+                self.loss.params,
+                A,
+                V,
+                sums,
+            )
+        return _in_order(sums)
+
+    def _sum(
+        self, A: np.ndarray, fibers: np.ndarray | None, want_gradient: bool
+    ) -> tuple[float, np.ndarray]:
+        n_groups, dtype, A = _prepared(A)
+        values = np.zeros(n_groups)
+        sums = np.zeros((n_groups if want_gradient else 1, *A.shape))
+        compiled = compiled_fiber_pass(dtype, self._parallel(fibers))
+        for part in self._groups(fibers, n_groups):
+            compiled(
+                *self._reading(dtype, part),
+                *self._values(dtype),
+                self.loss.derivative_block(dtype),
+                self.loss.params,
+                want_gradient,
+                A,
+                values,
+                sums,
+            )
+        return float(values.sum()), _in_order(sums)
+
+    def _groups(self, fibers: np.ndarray | None, n_groups: int) -> Iterator[np.ndarray]:
+        """Fibers in groups (groups x fibers x N): whole groups first, then what is left over."""
+        for chunk in self._chunks(fibers):
+            size = len(chunk) // n_groups
+            whole = n_groups * size
+            for part in (
+                chunk[:whole].reshape(n_groups, size, chunk.shape[1]),
+                chunk[whole:][None],
+            ):
+                if part.shape[1]:
+                    yield np.ascontiguousarray(part, dtype=np.int64)
+
+    def _chunks(self, fibers: np.ndarray | None) -> Iterator[np.ndarray]:
+        """Fibers in the order of their indices, some at a time."""
+        if fibers is not None:
+            for start in range(0, len(fibers), FIBERS_A_CALL):
+                yield fibers[start : start + FIBERS_A_CALL]
+            return
+        shape = list(self.shape)
+        shape[self.mode] = 1
+        n_fibers = math.prod(shape)
+        for start in range(0, n_fibers, FIBERS_A_CALL):
+            ids = np.arange(start, min(start + FIBERS_A_CALL, n_fibers))
+            yield np.stack(np.unravel_index(ids, shape), axis=1)
+
+    def _parallel(self, fibers: np.ndarray | None) -> bool:
+        """Whether threads share a pass; the same for all its parts, so that one variant of the
+        compiled code will do.
+        """
+        n_cells = math.prod(self.shape) if fibers is None else len(fibers) * self.shape[self.mode]
+        return self.n_threads > 1 and n_cells >= CELLS_WORTH_THREADS
+
+    def _reading(self, dtype: str, fibers: np.ndarray) -> tuple[Any, ...]:
+        """What tells a compiled pass where its cells are."""
+        batch = max(1, min(512, CELLS_AT_ONCE // self.shape[self.mode]))
+        lines = self.lines(dtype)
+        weigh, weights = lines, np.empty(0, np.int64)
+        if self.weigh is not None and self.weights_handle is not None:
+            weigh, weights = self.weigh(dtype), self.weights_handle
+        where = offsets(self.shape), self.mode, fibers, batch
+        return lines, self.handle, *where, weigh, weights
+
+    def _values(self, dtype: str) -> tuple[Block, Block]:
+        """The loss summed up, and cell by cell; a stand-in is compiled already where no pass needs
+        the one or the other."""
+        if self.weigh is None:
+            return self.loss.value_block(dtype), self.loss.derivative_block(dtype)
+        return self.loss.value_block(dtype), self.loss.values_block(dtype)
+
+
+def _prepared(A: np.ndarray) -> tuple[int, str, np.ndarray]:
+    """How many groups have sums of their own, and the factors in a precision and its name."""
+    n_groups = max(1, min(N_GROUPS, NUMBERS_OF_GROUPS // A.size))
+    dtype = A.dtype.name if A.dtype == np.float32 else "float64"
+    return n_groups, dtype, np.ascontiguousarray(A, dtype=dtype)
+
+
+def _in_order(sums: np.ndarray) -> np.ndarray:
+    """The groups' sums added up, always in the same order."""
+    total = sums[0]
+    for group_sum in sums[1:]:
+        total += group_sum
+    return total

@@ -1,0 +1,75 @@
+"""How strongly the loss of a cell curves, and where in a tensor it does so most."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from smartcpd._common.model_cells import values_at
+from smartcpd._common.stacked import unstack
+from smartcpd.losses import Domain, Loss
+
+MIN_CELLS = 1 << 13
+CELLS_A_ROW = 64
+LOWEST = 1e-2
+"""Smaller models, relative to the mean, are taken as this large: what they say about curvature is
+extreme and mostly noise."""
+
+
+def fisher_weights(loss: Loss, m: np.ndarray) -> np.ndarray:
+    """The expected second derivative of the loss of cells whose model is m.
+
+    For the losses of exponential families this is the second derivative at x = E x; it is found
+    here by a difference, so that it exists for a user's own loss as well.
+    """
+    m = np.ascontiguousarray(m, dtype=np.float64)
+    x = np.ascontiguousarray(loss.mean(m, loss.params), dtype=np.float64)
+    h = 1e-5 * np.abs(m) + 1e-9
+    derivative = loss.derivative_block("float64")
+    low, high = np.empty_like(m), np.empty_like(m)
+    derivative(x, m, loss.params, low)
+    derivative(x, m + h, loss.params, high)
+    return np.maximum((high - low) / h, 0.0)
+
+
+@dataclass(frozen=True)
+class Marginals:
+    """Fisher weights as a mean and a relative weight for every row of the stacked factors."""
+
+    mean: float
+    rows: np.ndarray
+
+    @classmethod
+    def at(
+        cls,
+        A: np.ndarray,
+        shape: tuple[int, ...],
+        loss: Loss,
+        rng: np.random.Generator,
+        row_weights: list[np.ndarray] | None = None,
+    ) -> Marginals:
+        """Estimated from random cells; a preconditioner needs no more.
+
+        ``row_weights`` are the mean weights of the rows' cells, where those differ.
+        """
+        n_cells = max(MIN_CELLS, CELLS_A_ROW * max(shape))
+        indices = [rng.integers(size, size=n_cells) for size in shape]
+        m = values_at(unstack(A, shape), np.ones(A.shape[1]), indices)
+        if loss.domain is Domain.NONNEGATIVE:
+            m = np.maximum(m, LOWEST * m.mean())
+        w = fisher_weights(loss, m)
+        mean = float(w.mean())
+        if not np.isfinite(mean) or mean <= 0:
+            return cls(1.0, np.ones(A.shape[0]))
+        rows = []
+        for mode, (index, size) in enumerate(zip(indices, shape, strict=True)):
+            counts = np.bincount(index, minlength=size)
+            sums = np.bincount(index, w, minlength=size)
+            # A row with few cells in the sample keeps near the mean.
+            row = np.clip((sums / mean + 4.0) / (counts + 4.0), 1e-3, 1e3)
+            if row_weights is not None:
+                own = row_weights[mode]
+                row = row * np.clip(own / own.mean(), 1e-3, 1e3)
+            rows.append(row)
+        return cls(mean, np.concatenate(rows))

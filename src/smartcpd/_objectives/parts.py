@@ -1,0 +1,45 @@
+"""The objective of a sparse tensor in parts: their events, and the zeros of all of it at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from smartcpd._objectives.backgrounds import Sum
+from smartcpd._objectives.base import Estimate
+from smartcpd._objectives.sparse import SparseObjective
+from smartcpd.partitions.tensor import PartitionedTensor
+
+
+@dataclass(frozen=True)
+class PartsObjective(SparseObjective):
+    """As for a tensor in memory, but that every pass takes the parts one after the other.
+
+    A part touches only its own rows of the mode that was divided; sums are made in the order of the
+    parts, so that they do not depend on who read them.
+    """
+
+    storage: PartitionedTensor  # type: ignore[assignment]
+
+    def events(self, A: np.ndarray, want_gradient: bool, chosen: np.ndarray | None = None) -> Sum:
+        assert chosen is None
+        kind = "whole" if self.storage.absent == "unobserved" else "surplus"
+        return self._sum(kind, A, want_gradient)
+
+    def convex_gradient(self, A: np.ndarray) -> np.ndarray:
+        return self._sum("whole", A, True, convex=True).gradient / self.storage.n_observed
+
+    def watch(self, A: np.ndarray, rng: np.random.Generator) -> Callable[[np.ndarray], Estimate]:
+        return self.estimate
+
+    def _sum(self, kind: str, A: np.ndarray, want_gradient: bool, convex: bool = False) -> Sum:
+        total, G = 0.0, np.zeros_like(A) if want_gradient else A
+        for block, found in self.storage.event_sums(
+            self.loss, kind, A, want_gradient, self.n_threads, convex
+        ):
+            total += found.total
+            if want_gradient:
+                block.add(G, found.gradient)
+        return Sum(total, G)

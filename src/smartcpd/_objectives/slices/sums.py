@@ -1,0 +1,71 @@
+"""What the rows of one factor cost, with derivatives, the other factors being fixed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from smartcpd._data.storage import Dense, SparseTensor, Storage
+from smartcpd.losses import Loss
+
+
+class RowSums(NamedTuple):
+    """Sums over the observed cells of each row's slice, weighted as the cells are."""
+
+    value: np.ndarray
+    """(rows,)"""
+    slope: np.ndarray
+    """The gradient, (rows x R)."""
+    bend: np.ndarray
+    """The Hessian, (rows x R x R), from the true second derivatives of the cells' losses."""
+
+    @classmethod
+    def zeros(cls, n_rows: int, rank: int) -> RowSums:
+        return cls(np.zeros(n_rows), np.zeros((n_rows, rank)), np.zeros((n_rows, rank, rank)))
+
+    def take(self, rows: np.ndarray, other: RowSums) -> RowSums:
+        """These sums, with those of another where ``rows`` is true."""
+        return RowSums(
+            np.where(rows, other.value, self.value),
+            np.where(rows[:, None], other.slope, self.slope),
+            np.where(rows[:, None, None], other.bend, self.bend),
+        )
+
+
+class Slices(Protocol):
+    """The slices of one mode of a storage, under a loss and with the other factors fixed."""
+
+    def at(self, A: np.ndarray) -> RowSums:
+        """The sums where the rows of the factor are those of A."""
+        ...
+
+    def values(self, A: np.ndarray) -> np.ndarray:
+        """The values alone."""
+        ...
+
+    def row_totals(self) -> np.ndarray:
+        """The weighted sum of the data of each slice."""
+        ...
+
+
+def slices_of(
+    storage: Storage, loss: Loss, factors: Sequence[np.ndarray], mode: int, n_threads: int = 1
+) -> Slices:
+    """For a kind of storage. ``factors[mode]`` plays no part."""
+    from smartcpd._objectives.slices.dense import DenseSlices
+    from smartcpd._objectives.slices.sparse import SparseSlices
+
+    wide = tuple(np.ascontiguousarray(A, dtype=np.float64) for A in factors)
+    if isinstance(storage, SparseTensor):
+        return SparseSlices(storage, loss, wide, mode, n_threads)
+    assert isinstance(storage, Dense)
+    weights = None if storage.weights is None else np.moveaxis(storage.weights, mode, 0)
+    others = (*wide[:mode], *wide[mode + 1 :])
+    return DenseSlices(np.moveaxis(storage.array, mode, 0), weights, loss, others, n_threads)
+
+
+def observed_per_row(storage: Storage, mode: int) -> np.ndarray:
+    """How many cells of each slice were observed, or the sum of their weights."""
+    return storage.row_weights[mode] * (storage.n_cells / storage.shape[mode])

@@ -1,0 +1,132 @@
+"""The objective of a sparse tensor: its nonzeros one by one, its zeros all at once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from smartcpd._data.storage import SparseTensor
+from smartcpd._kernels.events import compiled_event_pass
+from smartcpd._objectives import backgrounds
+from smartcpd._objectives.backgrounds import Background, Sum
+from smartcpd._objectives.backgrounds.quadratic import square_product
+from smartcpd._objectives.base import ALL_CELLS, Estimate
+from smartcpd._objectives.events import event_curvature_product, event_sum
+from smartcpd.losses import Loss
+
+
+@dataclass(frozen=True)
+class SparseObjective:
+    """l(x, m) = l(0, m) + what a nonzero adds to it: the first part is the background.
+
+    Where absent cells are unobserved there is no background, and the events are all there is.
+    """
+
+    storage: SparseTensor
+    loss: Loss
+    n_threads: int = 1
+    background: Background | None = None
+    """A background to use in place of the one chosen at each call."""
+
+    def estimate(self, A: np.ndarray) -> Estimate:
+        behind = self.behind(A, False)
+        n = self.storage.n_observed
+        total = self.events(A, False).total + behind.total
+        return Estimate(total / n, math.sqrt(behind.variance) / n)
+
+    def gradient(self, A: np.ndarray) -> tuple[float, np.ndarray]:
+        behind, events = self.behind(A, True), self.events(A, True)
+        n = self.storage.n_observed
+        return (events.total + behind.total) / n, (events.gradient + behind.gradient) / n
+
+    def convex_gradient(self, A: np.ndarray) -> np.ndarray:
+        """The gradient of the loss's convex part, of data without zeros."""
+        storage = self.storage
+        assert storage.absent == "unobserved"
+        convex = event_sum(storage.events, self.loss, "whole", A, True, self.n_threads, convex=True)
+        return convex.gradient / storage.n_observed
+
+    def curvature_product(self, A: np.ndarray, V: np.ndarray) -> np.ndarray:
+        """J' W J V: the Gauss-Newton approximation of the Hessian at A, times the direction V.
+
+        For losses that are a quadratic of the model at zeros, or without zeros.
+        """
+        storage = self.storage
+        behind = 0.0
+        if storage.absent == "zero":
+            assert self.loss.background is not None
+            behind = self.loss.background[2]
+        product = event_curvature_product(storage.events, self.loss, behind, A, V, self.n_threads)
+        if behind:
+            product += behind * square_product(A, V, storage.shape)
+        return product / storage.n_observed
+
+    def compile(self) -> None:
+        """Compile all that passes need, on a tensor of one cell, before a clock starts."""
+        order = len(self.storage.shape)
+        cell = np.zeros((1, order), np.int64)
+        one = np.ones(1, self.storage.dtype)
+        weights = np.full(1, 0.5) if self.storage.weighted else None
+        tiny = SparseTensor(cell, one, (1,) * order, self.storage.absent, weights)
+        objective = SparseObjective(tiny, self.loss, self.n_threads)
+        A = np.ones((order, 1))
+        objective.gradient(A)
+        objective.estimate(A)
+        if self.loss.taylor_at_zero is not None:
+            hot = backgrounds.HotCells.of(self.loss, tiny.shape, self.n_threads, A)
+            assert hot is not None
+            for want_gradient in (True, False):
+                hot.sum(A, want_gradient)
+        compiled_event_pass(order, self.n_threads > 1)
+
+    def with_background(self, A: np.ndarray) -> SparseObjective:
+        """The same objective with a quick background that is good near A."""
+        if self.storage.absent == "unobserved":
+            return self
+        chosen = backgrounds.choose(self.loss, self.storage.shape, self.n_threads, A, exact=False)
+        return replace(self, background=chosen)
+
+    def watch(self, A: np.ndarray, rng: np.random.Generator) -> Callable[[np.ndarray], Estimate]:
+        first = self.with_background(A)
+        n_events = len(self.storage.events)
+        chosen = None if n_events <= ALL_CELLS else np.sort(rng.integers(n_events, size=ALL_CELLS))
+        share = 1.0 if chosen is None else ALL_CELLS / n_events
+        n = self.storage.n_observed
+
+        def look(A: np.ndarray) -> Estimate:
+            # Which cells matter changes from look to look; a sample stays the same.
+            moving = isinstance(first.background, backgrounds.HotCells)
+            quick = self.with_background(A) if moving else first
+            events, behind = self.events(A, False, chosen), quick.behind(A, False)
+            total = events.total / share + behind.total
+            return Estimate(total / n, math.sqrt(behind.variance) / n)
+
+        return look
+
+    def events(self, A: np.ndarray, want_gradient: bool, chosen: np.ndarray | None = None) -> Sum:
+        """What all nonzeros, or the chosen ones, add to the background; missing cells, which count
+        as nonzeros of weight 0 here, take away what it has in their place.
+        """
+        part = "whole" if self.storage.absent == "unobserved" else "surplus"
+        return event_sum(
+            self.storage.events,
+            self.loss,
+            part,
+            A,
+            want_gradient,
+            self.n_threads,
+            chosen,
+        )
+
+    def behind(self, A: np.ndarray, want_gradient: bool) -> Sum:
+        """The background."""
+        if self.storage.absent == "unobserved":
+            return Sum(0.0, np.zeros_like(A))
+        storage = self.storage
+        background = self.background or backgrounds.choose(
+            self.loss, storage.shape, self.n_threads, A
+        )
+        return background.sum(A, want_gradient)

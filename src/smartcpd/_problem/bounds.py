@@ -1,0 +1,33 @@
+"""Constraints that are bounds on single entries, for the solvers that know nothing else."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from smartcpd._problem.problem import Problem
+from smartcpd.constraints.box import Box
+from smartcpd.constraints.free import Free
+from smartcpd.constraints.nonnegative import Nonnegative
+from smartcpd.errors import IncompatibleError
+
+
+def are_bounds(problem: Problem) -> bool:
+    """Whether every constraint bounds entries one by one."""
+    return all(isinstance(c, Free | Nonnegative | Box) for c in problem.constraints)
+
+
+def check_bounds(problem: Problem, solver: str) -> None:
+    for mode, constraint in enumerate(problem.constraints):
+        if not isinstance(constraint, Free | Nonnegative | Box):
+            raise IncompatibleError(
+                f"Solver '{solver}' knows bounds on single entries only (free, nonnegative, box); "
+                f"got constraint '{constraint}' for mode {mode}. Use solver='smd'."
+            )
+
+
+def bounds(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
+    """Lowest and highest value of every row of the stacked factors, as columns."""
+    ends = {Free: (-np.inf, np.inf), Nonnegative: (0.0, np.inf)}
+    pairs = [(c.lo, c.hi) if isinstance(c, Box) else ends[type(c)] for c in problem.constraints]
+    low, high = np.repeat(np.array(pairs, dtype=np.float64), problem.shape, axis=0).T
+    return low[:, None].copy(), high[:, None].copy()

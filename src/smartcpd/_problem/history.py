@@ -1,0 +1,88 @@
+"""What is remembered of a fit: a row an epoch, and a sentence about its end."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from smartcpd._problem.checkpoints.values import kept_value
+
+
+@kept_value
+class Record(NamedTuple):
+    """One row of the history.
+
+    Attributes
+    ----------
+    time : float
+        Seconds since the start of the fit, compilation excluded.
+    epoch : int
+        Epochs done; an epoch samples as many entries as the tensor has, or is a step of a solver
+        that makes full passes.
+    entries : int
+        Entries sampled so far.
+    loss : float
+        Mean loss of the model of this row; of "smd" and "gcp-adam" on a fixed sample of fibers
+        when the tensor is large.
+    penalty : float
+        What penalties such as sparsity add to it.
+    phase : str
+        The part of the fit that the row belongs to.
+    error : float
+        Standard error of the loss that comes from sampling the zeros of a large sparse tensor;
+        0 where they are summed exactly.
+    """
+
+    time: float
+    epoch: int
+    entries: int
+    loss: float
+    penalty: float
+    phase: str
+    error: float = 0.0
+
+    @property
+    def objective(self) -> float:
+        """Loss plus penalties, what the fit minimises."""
+        return self.loss + self.penalty
+
+
+@kept_value
+class History(list[Record]):
+    """The rows of a fit, in order; ``history["loss"]`` is a column as an array."""
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, str):
+            if key not in Record._fields:
+                raise KeyError(f"No column {key!r}; columns: {', '.join(Record._fields)}.")
+            return np.array([getattr(record, key) for record in self])
+        return super().__getitem__(key)
+
+    @property
+    def objective(self) -> np.ndarray:
+        """Loss plus penalties, row by row."""
+        return np.array([record.objective for record in self])
+
+    @property
+    def phases(self) -> list[str]:
+        """The phases of the fit, in the order in which they began."""
+        return list(dict.fromkeys(record.phase for record in self))
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the loss, phase by phase; see `smartcpd.plots.plot_history`."""
+        from smartcpd import plots
+
+        return plots.plot_history(self, ax)
+
+
+@kept_value
+class Status(NamedTuple):
+    """Why a fit stopped: whether it met its own criterion, and a sentence for people."""
+
+    converged: bool
+    reason: str
+    interrupted: bool = False
+
+    def __str__(self) -> str:
+        return self.reason

@@ -1,0 +1,294 @@
+"""The problem: names resolved to pieces once, defaults filled in, clashes refused.
+
+Nothing below this module looks at a string.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from smartcpd import constraints, losses, mirrors, sampling, steps
+from smartcpd._data.storage import SparseStorage, Storage, as_storage
+from smartcpd._problem.loss_choice import choose_loss
+from smartcpd.constraints import Constraint
+from smartcpd.errors import IncompatibleError, InvalidDataError, InvalidParameterError
+from smartcpd.losses import Domain, Loss
+from smartcpd.losses.base import EPS
+from smartcpd.mirrors import Mirror
+from smartcpd.sampling import Sampler
+from smartcpd.steps import Step
+from smartcpd.steps.mixed import Mixed
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A stretch of the fit with one step rule and one mirror map a mode.
+
+    ``until`` is the relative change of the loss between epochs that ends it; None for the last.
+    ``pace`` scales the steps of rules that choose their own size.
+    """
+
+    step: Step
+    mirrors: tuple[Mirror, ...]
+    until: float | None = None
+    pace: float = 1.0
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Data, loss, constraints and the parts of the method, all checked against each other."""
+
+    storage: Storage
+    rank: int
+    loss: Loss
+    constraints: tuple[Constraint, ...]
+    phases: tuple[Phase, ...]
+    sampler: Sampler
+
+    @classmethod
+    def build(
+        cls,
+        X: Any,
+        rank: int,
+        loss: str | Loss = "gaussian",
+        mirror: Any = "auto",
+        constraint: Any = "auto",
+        step: str | Step = "auto",
+        sampler: str | Sampler = "auto",
+        absent: str = "zero",
+        mask: Any = None,
+        weights: Any = None,
+        max_memory: str | int | None = None,
+    ) -> Problem:
+        """Resolve names and defaults; check the data and every combination before any work."""
+        check_integer("rank", rank, at_least=1)
+        known = None if loss == "auto" else losses.get(loss)
+        storage = as_storage(X, absent, mask, weights, max_memory)
+        resolved_loss = known or choose_loss(storage).loss
+        order = len(storage.shape)
+        needs_nonnegative = resolved_loss.domain is Domain.NONNEGATIVE
+        default = "nonnegative" if needs_nonnegative else "free"
+        chosen = tuple(
+            constraints.get(default if c == "auto" else c).within(nonnegative=needs_nonnegative)
+            for c in by_mode("constraint", constraint, order)
+        )
+        maps = by_mode("mirror", mirror, order)
+        phases = _phases(resolved_loss, chosen, maps, step)
+        for phase in phases:
+            _check_phase(resolved_loss, chosen, phase)
+        chosen_sampler = _sampler(storage, sampler)
+        storage.check(resolved_loss)
+        if needs_nonnegative:
+            _check_scale(storage.typical(), resolved_loss)
+        return cls(storage, int(rank), resolved_loss, chosen, phases, chosen_sampler)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.storage.shape
+
+    @property
+    def freedom(self) -> int:
+        """Numbers that a model is free to choose; the scale of a component counts once."""
+        return self.rank * (sum(self.shape) - len(self.shape) + 1)
+
+    @property
+    def has_background(self) -> bool:
+        """Whether a sampled gradient covers the zeros of sparse data by a closed form."""
+        unobserved = isinstance(self.storage, SparseStorage) and self.storage.absent != "zero"
+        return self.sampler.splits and not unobserved
+
+    @property
+    def background_is_exact(self) -> bool:
+        """Whether that closed form leaves nothing to be sampled."""
+        convex = any(p.step.needs_convex_part for p in self.phases)
+        return self.loss.background is not None and (
+            self.loss.convex_background is not None or not convex
+        )
+
+    def n_fibers(self, wanted: int | None) -> int:
+        """Fibers that an iteration reads, ``wanted`` or a default."""
+        if self.sampler.splits and (self.background_is_exact or not self.has_background):
+            return 0
+        if wanted is not None:
+            return wanted
+        if not self.sampler.splits:
+            return 2 * self.rank
+        # What the background's line leaves is small next to the noise of the events.
+        mean_size = sum(self.shape) / len(self.shape)
+        return max(1, int(self.sampler.n_events(self.storage) / (4 * mean_size)))
+
+    def penalty(self, factors: Sequence[np.ndarray]) -> float:
+        """What the constraints add to the loss."""
+        return sum(c.penalty(A) for c, A in zip(self.constraints, factors, strict=True))
+
+    def __str__(self) -> str:
+        def listed(pieces: Sequence[Any]) -> str:
+            unique = list(dict.fromkeys(map(str, pieces)))
+            return unique[0] if len(unique) == 1 else "[" + ", ".join(map(str, pieces)) + "]"
+
+        phases = ", then ".join(f"{p.step} steps with {listed(p.mirrors)} map" for p in self.phases)
+        shape = "x".join(map(str, self.shape))
+        if self.storage.n_missing:
+            shape += f" ({100 * self.storage.n_missing / self.storage.n_cells:.2g} % missing)"
+        return (
+            f"{shape}, rank {self.rank}, loss {self.loss}, "
+            f"constraint {listed(self.constraints)}, {phases}, sampling {self.sampler}"
+        )
+
+
+def _sampler(storage: Storage, choice: str | Sampler) -> Sampler:
+    sparse = isinstance(storage, SparseStorage)
+    if choice == "auto":
+        choice = "nonzeros" if sparse else "uniform"
+    chosen = sampling.get(choice)
+    if chosen.splits and not sparse:
+        raise IncompatibleError(
+            f"Sampler '{chosen}' draws the nonzeros of sparse data, and X is dense. Use "
+            "sampler='uniform', or pass X as a SparseTensor."
+        )
+    if isinstance(storage, SparseStorage) and storage.absent == "unobserved" and not chosen.splits:
+        raise IncompatibleError(
+            f"Sampler '{chosen}' reads whole fibers, unobserved cells among them. "
+            "Use sampler='nonzeros' with absent='unobserved'."
+        )
+    return chosen
+
+
+def _check_scale(typical: float, loss: Loss) -> None:
+    """Refuse data that is lost next to the eps that keeps logarithms finite."""
+    if 0 < typical < 100 * EPS:
+        raise InvalidDataError(
+            f"X has values of about {typical:.3g}, too close to the eps={EPS:g} inside loss "
+            f"'{loss}'. Measure it in smaller units, for example X / {typical:.1g}; the factors "
+            "scale with it."
+        )
+
+
+def check_integer(name: str, value: Any, at_least: int) -> None:
+    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if not whole or int(value) < at_least:
+        raise InvalidParameterError(
+            f"{name} must be a whole number of at least {at_least}; got {value!r}."
+        )
+
+
+def check_number(name: str, value: Any, at_least: float) -> None:
+    real = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not real or not at_least <= float(value) < np.inf:
+        raise InvalidParameterError(
+            f"{name} must be a finite number of at least {at_least:g}; got {value!r}."
+        )
+
+
+def by_mode(kind: str, choice: Any, order: int) -> list[Any]:
+    """One choice for each mode, from a single one, a sequence, or a mapping from modes."""
+    if isinstance(choice, Mapping):
+        for mode in choice:
+            if not isinstance(mode, numbers.Integral) or not 0 <= int(mode) < order:
+                raise InvalidParameterError(
+                    f"{kind} names mode {mode!r}, but the modes of X are 0 to {order - 1}."
+                )
+        return [choice.get(mode, "auto") for mode in range(order)]
+    if isinstance(choice, list | tuple):
+        if len(choice) != order:
+            raise InvalidParameterError(
+                f"{kind} lists {len(choice)} choices, but X has {order} modes. Give one for each "
+                'mode, a single one for all, or a dict such as {0: "..."}.'
+            )
+        return list(choice)
+    return [choice] * order
+
+
+def _phases(
+    loss: Loss, chosen: tuple[Constraint, ...], maps: list[Any], step: str | Step
+) -> tuple[Phase, ...]:
+    if step == "auto":
+        step = loss.default_step if _jensen_fits(loss, chosen, maps) else "adagrad"
+    rule = steps.get(step)
+    if isinstance(rule, Mixed):
+        settled = tuple(mirrors.get("quadratic") for _ in chosen)
+        return (
+            Phase(steps.get("jensen"), _maps(loss, chosen, maps, jensen=True), rule.switch),
+            # Full steps would first undo what the Jensen steps found.
+            Phase(steps.get("adagrad"), settled, pace=0.05),
+        )
+    return (Phase(rule, _maps(loss, chosen, maps, jensen=rule.needs_convex_part)),)
+
+
+def _maps(
+    loss: Loss, chosen: tuple[Constraint, ...], maps: list[Any], jensen: bool
+) -> tuple[Mirror, ...]:
+    return tuple(
+        _default_mirror(loss, constraint, jensen) if m == "auto" else mirrors.get(m)
+        for m, constraint in zip(maps, chosen, strict=True)
+    )
+
+
+def _default_mirror(loss: Loss, constraint: Constraint, jensen: bool) -> Mirror:
+    if jensen and loss.jensen_mirror:
+        return mirrors.get(loss.jensen_mirror)
+    if constraint.needs_quadratic or constraint.signed:
+        return mirrors.get("quadratic")
+    if constraint.columnwise:
+        return mirrors.get("entropy")
+    return mirrors.get(loss.default_mirror)
+
+
+def _jensen_fits(loss: Loss, chosen: tuple[Constraint, ...], maps: list[Any]) -> bool:
+    if loss.jensen_mirror is None:
+        return False
+    phi = mirrors.get(loss.jensen_mirror)
+    fits = [m == "auto" or mirrors.get(m) == phi for m in maps]
+    return all(fits) and not any(
+        c.signed or (c.needs_quadratic and phi.name != "quadratic") for c in chosen
+    )
+
+
+def _check_phase(loss: Loss, chosen: tuple[Constraint, ...], phase: Phase) -> None:
+    for mode, (constraint, phi) in enumerate(zip(chosen, phase.mirrors, strict=True)):
+        if loss.domain is Domain.NONNEGATIVE and constraint.signed:
+            raise IncompatibleError(
+                f"Loss '{loss}' needs a nonnegative model, but constraint '{constraint}' of mode "
+                f"{mode} lets entries be negative. Use constraint='nonnegative'."
+            )
+        if constraint.signed and not phi.signed:
+            raise IncompatibleError(
+                f"Mirror map '{phi}' is defined for nonnegative entries only, but constraint "
+                f"'{constraint}' of mode {mode} lets them be negative. "
+                "Use mirror='quadratic' or constraint='nonnegative'."
+            )
+        if constraint.needs_quadratic and phi.name != "quadratic":
+            raise IncompatibleError(
+                f"Constraint '{constraint}' of mode {mode} has a projection for the quadratic map "
+                f"only; got mirror '{phi}'. "
+                + (
+                    "Use step='adagrad'."
+                    if phase.step.needs_convex_part
+                    else "Use mirror='quadratic' or mirror='auto'."
+                )
+            )
+        if phase.step.needs_convex_part:
+            _check_jensen(loss, constraint, phi, mode)
+
+
+def _check_jensen(loss: Loss, constraint: Constraint, phi: Mirror, mode: int) -> None:
+    if loss.jensen_mirror is None:
+        raise IncompatibleError(
+            f"Loss '{loss}' has no mirror map under which Jensen steps majorise it. "
+            "Use step='adagrad'."
+        )
+    if constraint.signed:
+        raise IncompatibleError(
+            f"Jensen steps need nonnegative factors, but constraint '{constraint}' of mode {mode} "
+            "lets entries be negative. Use constraint='nonnegative' or step='adagrad'."
+        )
+    if phi != mirrors.get(loss.jensen_mirror):
+        raise IncompatibleError(
+            f"Jensen steps need mirror '{mirrors.get(loss.jensen_mirror)}' for loss '{loss}'; "
+            f"got '{phi}' for mode {mode}. Use mirror='auto' or step='adagrad'."
+        )

@@ -1,0 +1,150 @@
+"""Where a fit of dense data begins: a core, random factors, or multiplicative passes."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+
+import numpy as np
+
+from smartcpd._common.stacked import parts, stack
+from smartcpd._data.storage import Dense
+from smartcpd._methods.descents import Descents
+from smartcpd._methods.expected_counts import serves
+from smartcpd._methods.mixture import Mixture
+from smartcpd._methods.mm import Passes
+from smartcpd._problem.problem import Problem
+from smartcpd._strategies.compression import Core, Filling, Scales, Starts, expanded, is_linear
+from smartcpd._strategies.starts import random_factors
+from smartcpd.losses import Data, Domain
+
+FIRST_STARTS, FIRST_SWEEPS, MORE_SWEEPS, SWEEPS_A_CHECK = 4, 20, 120, 10
+PATIENCE = 4
+"""A start that would take more than so many checks to come as low as another is replaced."""
+WIDTH = 1.5
+"""Components of a wide start, relative to the rank."""
+WIDE_STARTS, WIDE_SWEEPS = 2, 40
+FEW_EVENTS, MANY_EVENTS = 3, 30
+"""Events a parameter below which a core says nothing, and from which on agreement means a lot."""
+THIN_WIDTH, THIN_PASSES = 2, 15
+FILLINGS = 3
+"""Times that missing cells are filled by a fit to what was known and filled before."""
+
+
+def events_a_parameter(problem: Problem) -> float:
+    """Of dense counts or events; infinite for measurements."""
+    if problem.loss.data not in (Data.COUNTS, Data.BINARY):
+        return math.inf
+    assert isinstance(problem.storage, Dense)
+    return problem.storage.n_events() / problem.freedom
+
+
+class DenseStarts:
+    """Makes starts for one problem, each independent of the others."""
+
+    def __init__(self, problem: Problem, descents: Descents, rng: np.random.Generator) -> None:
+        assert isinstance(problem.storage, Dense)
+        self.problem = problem
+        self.storage = problem.storage
+        self.descents = descents
+        self.rng = rng
+        lows = parts(descents.region.low, problem.shape)
+        self.nonnegative = [bool(low[0, 0] >= 0) for low in lows]
+
+    def compile(self) -> None:
+        """Have everything compiled before a clock starts."""
+        if self._core_tells:
+            for rank in (self.problem.rank, math.ceil(WIDTH * self.problem.rank)):
+                some = np.zeros([min(rank, size) for size in self.problem.shape])
+                Starts.random(some, 1, 1, np.random.default_rng(0)).sweep(0)
+
+    def agreed(self) -> np.ndarray | None:
+        """A start of the right rank that was found twice, if there is one."""
+        if not self._core_tells or self._events_a_parameter < MANY_EVENTS:
+            return None
+        core = Core.of(self.storage, self._scales, self.problem.rank, self._filling)
+        best = self._first(core).best(2)
+        for _ in range(MORE_SWEEPS // SWEEPS_A_CHECK):
+            if best.agree():
+                return self._expanded(core, best.best(1).factors_of(0))
+            before = best.residuals.max()
+            best.sweep(SWEEPS_A_CHECK)
+            self.descents.tracker.check_time()
+            behind = np.ptp(best.residuals)
+            if behind > PATIENCE * (before - best.residuals.max()):
+                best = best.best(1).joined(self._first(core).best(1))
+        return None
+
+    def _first(self, core: Core) -> Starts:
+        """A few random starts after as many sweeps as tell which are worth going on with."""
+        starts = Starts.random(core.core, self.problem.rank, FIRST_STARTS, self.rng)
+        starts.sweep(FIRST_SWEEPS)
+        return starts
+
+    def wide(self) -> np.ndarray:
+        """A start with more components than the rank."""
+        problem, width = self.problem, math.ceil(WIDTH * self.problem.rank)
+        if self._core_tells:
+            starts = Starts.random(self._wide_core.core, width, WIDE_STARTS, self.rng)
+            starts.sweep(WIDE_SWEEPS)
+            return self._expanded(self._wide_core, starts.best(1).factors_of(0))
+        if serves(problem):
+            return self._multiplied(THIN_WIDTH * problem.rank)
+        return self.descents.inside(stack(random_factors(problem, width, self.rng)))
+
+    @property
+    def _core_tells(self) -> bool:
+        """Whether least squares is about right, and there is enough data for it."""
+        return is_linear(self.problem.loss) and self._events_a_parameter >= FEW_EVENTS
+
+    @cached_property
+    def _events_a_parameter(self) -> float:
+        return events_a_parameter(self.problem)
+
+    @cached_property
+    def _scales(self) -> Scales:
+        return Scales.of(self.storage, self.problem.loss)
+
+    @cached_property
+    def _wide_core(self) -> Core:
+        width = math.ceil(WIDTH * self.problem.rank)
+        return Core.of(self.storage, self._scales, width, self._filling)
+
+    @cached_property
+    def _filling(self) -> Filling | None:
+        """What stands for missing cells: the means of slices, then what least squares makes of
+        them, and of that."""
+        if not self.storage.n_missing:
+            return None
+        # From numbers of their own: the fit that is resumed finds the same filling.
+        rng = np.random.default_rng(0)
+        filling = Filling.of_marginals(self.storage, self.problem.loss)
+        for _ in range(FILLINGS):
+            core = Core.of(self.storage, self._scales, self.problem.rank, filling)
+            starts = Starts.random(core.core, self.problem.rank, FIRST_STARTS, rng)
+            starts.sweep(FIRST_SWEEPS)
+            factors = expanded(core, starts.best(1).factors_of(0), self.nonnegative, rng)
+            filling = Filling(factors)
+            self.descents.tracker.check_time()
+        return filling
+
+    def _expanded(self, core: Core, components: list[np.ndarray]) -> np.ndarray:
+        """Components of a core as stacked factors; nonnegative models get the mean of the data."""
+        factors = expanded(core, components, self.nonnegative, self.rng)
+        if self.problem.loss.domain is Domain.NONNEGATIVE:
+            level = self.problem.loss.link(self.storage.mean())
+            now = float(np.prod([A.mean(axis=0) for A in factors], axis=0).sum())
+            if level > 0 and now > 0:
+                factors = [A * (level / now) ** (1 / len(factors)) for A in factors]
+        return self.descents.inside(stack(factors))
+
+    def _multiplied(self, width: int) -> np.ndarray:
+        """A random start after some multiplicative passes, which is best where events are few."""
+        passes = Passes.over(self.problem, self.descents.n_threads)
+        A = stack(random_factors(self.problem, width, self.rng))
+        mixture = Mixture.of(A, self.problem.shape)
+        for _ in range(THIN_PASSES):
+            _, mixture = passes.step(mixture)
+            self.descents.count_pass()
+            self.descents.tracker.epoch += 1
+        return mixture.balanced()

@@ -1,0 +1,216 @@
+"""Several starts of one fit: all run a little, the best run on, the lowest loss is kept."""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from smartcpd._common.stacked import stack
+from smartcpd._objectives import Objective, objective_of
+from smartcpd._problem.problem import Problem
+from smartcpd._strategies import (
+    Comparison,
+    Ended,
+    Observer,
+    Relay,
+    Report,
+    Result,
+    Settings,
+    Solver,
+)
+from smartcpd._strategies.repair import flaws, repaired
+from smartcpd._strategies.settling import with_settled_rows
+from smartcpd._strategies.warm_starts import warmed
+
+HEATS = 20
+"""Epochs after which starts are compared for the first time."""
+SURVIVORS = 3
+"""One of so many runs on, at least two."""
+MOST_REPAIRS = 2
+
+
+class Scored(NamedTuple):
+    """A result, with its loss over all cells and what penalties add to it."""
+
+    result: Result
+    loss: float
+    objective: float
+
+
+@dataclass
+class Racers:
+    """The starts of one fit. Which of them is best does not depend on how many run at a time."""
+
+    problem: Problem
+    settings: Settings
+    solver: Solver
+    n_jobs: int
+    observe: Observer
+    warm: str | None = None
+    """How a random start is improved first."""
+    repairs: Solver | None = None
+    """What goes on from a model whose flawed components were replaced, if that is wanted."""
+    settles: bool = False
+    """Whether the best result ends with a last look at the rows of its first mode."""
+    whole: bool = False
+    """Whether every start is run to its end, repairs and all, however far it falls behind."""
+    stop: threading.Event = field(default_factory=threading.Event)
+
+    def best(self, starts: list[list[np.ndarray]], streams: list[np.random.Generator]) -> Scored:
+        """The result with the lowest objective."""
+        relays = [Relay(self._kept(f"start-{k}"), self._observe) for k in range(len(starts))]
+        legs = list(zip(relays, starts, streams, strict=True))
+        n_survivors = max(2, math.ceil(len(starts) / SURVIVORS))
+        if self.whole or len(starts) <= n_survivors or self.settings.stopping.max_epochs <= HEATS:
+            found = self._run(legs, self.settings.given_start, None)
+        else:
+            found = self._run(legs, self.settings.given_start, HEATS)
+            if not any(s.result.status.interrupted for s in found) and not self.stop.is_set():
+                order = np.argsort([s.objective for s in found], kind="stable")[:n_survivors]
+                legs = [(relays[k], found[k].result.factors, streams[k]) for k in order]
+                found = self._run(legs, True, None)
+        if self.whole and len(found) == len(starts):
+            pairs = zip(found, streams, strict=True)
+            found = [self._repaired(s, rng, f"start-{k}-") for k, (s, rng) in enumerate(pairs)]
+        best = min(found, key=lambda scored: scored.objective)
+        comparison = self._compared(best, found, len(starts))
+        for scored in found:
+            if scored.result.status.interrupted:
+                # Whichever start is best so far, the race was not run to its end.
+                status = scored.result.status
+                best = best._replace(result=replace(best.result, status=status, ended=True))
+        if not self.whole:
+            best = self._repaired(best, streams[0])
+        if self.settles:
+            best = self._settled(best)
+        return best._replace(result=replace(best.result, comparison=comparison))
+
+    def _compared(self, best: Scored, found: list[Scored], n_starts: int) -> Comparison | None:
+        """Where the starts ended; a run that compares starts of its own says so itself."""
+        if n_starts == 1:
+            return best.result.comparison
+        over = self.stop.is_set() or any(s.result.status.interrupted for s in found)
+        ended = [s for s in found if s is not best and (s.result.status.converged or not over)]
+        others = [Ended(s.result.factors, s.objective) for s in ended]
+        settled = all(s.result.status.converged for s in [best, *ended])
+        return Comparison(others, True, n_starts - 1 - len(others), settled)
+
+    def _repaired(self, best: Scored, rng: np.random.Generator, prefix: str = "") -> Scored:
+        """The result without dead and doubled components, if it is better for that."""
+        if self.repairs is None:
+            return best
+        found = flaws(best.result.factors)
+        for number in range(MOST_REPAIRS):
+            if best.result.ended or not found.can_be_repaired or not self._can_shrink:
+                break
+            start = self._inside(repaired(best.result.factors, found, self._exact, rng))
+            settings = self._kept(f"{prefix}repair-{number}")
+            relay = Relay.after(settings, self._observe, best.result.history)
+            again = self._scored(
+                relay.run(
+                    self.repairs,
+                    self.problem,
+                    start,
+                    rng,
+                    given_start=True,
+                    prefix="repaired: ",
+                )
+            )
+            if not again.objective < best.objective:
+                break
+            best, found = again, flaws(again.result.factors)
+        remark = str(found)
+        if not remark:
+            return best
+        status = best.result.status
+        status = status._replace(reason=f"{status.reason} {remark}")
+        return best._replace(result=replace(best.result, status=status))
+
+    def _settled(self, best: Scored) -> Scored:
+        """The result with exact rows in its first mode, if they are at hand."""
+        found = with_settled_rows(self.problem, best.result, self.settings.n_threads)
+        again = None if found is None else self._scored(found)
+        return best if again is None or not again.objective <= best.objective else again
+
+    def _kept(self, name: str) -> Settings:
+        """The settings of a run whose checkpoints have a file of their own."""
+        return replace(self.settings, journal=self.settings.journal.branch(name))
+
+    @property
+    def _can_shrink(self) -> bool:
+        """Whether components can be of any size; if not, a small one is as good as any."""
+        return not all(c.bounded for c in self.problem.constraints)
+
+    def _inside(self, factors: list[np.ndarray]) -> list[np.ndarray]:
+        rules = zip(self.problem.constraints, self.problem.phases[0].mirrors, strict=True)
+        return [c.apply(A, mirror=phi) for A, (c, phi) in zip(factors, rules, strict=True)]
+
+    def _run(
+        self,
+        legs: Sequence[tuple[Relay, list[np.ndarray], np.random.Generator]],
+        given_start: bool,
+        most_epochs: int | None,
+    ) -> list[Scored]:
+        def run(relay: Relay, start: list[np.ndarray], rng: np.random.Generator) -> Result:
+            if self.warm is not None and relay.last is None:
+                warm = warmed(self.warm, self.problem, relay, start, rng)
+                if warm.status.interrupted:
+                    return warm
+                start = warm.factors
+            result = relay.run(
+                self.solver,
+                self.problem,
+                start,
+                rng,
+                given_start=given_start,
+                most_epochs=most_epochs,
+            )
+            relay.settings.journal.write()
+            return result
+
+        alone = self.n_jobs == 1 or len(legs) == 1
+        results = self._in_turn(run, legs) if alone else self._side_by_side(run, legs)
+        return [self._scored(result) for result in results]
+
+    def _in_turn(self, run: Callable[..., Result], legs: Sequence[Any]) -> list[Result]:
+        """An interrupt, or a callback that wants to stop, skips the legs that wait."""
+        results = []
+        for leg in legs:
+            results.append(run(*leg))
+            if results[-1].status.interrupted or self.stop.is_set():
+                break
+        return results
+
+    def _side_by_side(self, run: Callable[..., Result], legs: Sequence[Any]) -> list[Result]:
+        """An interrupt ends the legs that run and skips those that wait."""
+        with ThreadPoolExecutor(self.n_jobs if self.n_jobs > 0 else os.cpu_count()) as pool:
+            futures = [pool.submit(run, *leg) for leg in legs]
+            try:
+                wait(futures)
+            except KeyboardInterrupt:
+                self.stop.set()
+                for future in futures:
+                    future.cancel()
+            return [future.result() for future in futures if not future.cancelled()]
+
+    def _observe(self, report: Report) -> Any:
+        if self.observe(report):
+            self.stop.set()
+        return self.stop.is_set()
+
+    def _scored(self, result: Result) -> Scored:
+        loss = result.loss
+        if loss is None:
+            loss = self._exact.estimate(stack(result.factors)).loss
+        return Scored(result, loss, loss + self.problem.penalty(result.factors))
+
+    @property
+    def _exact(self) -> Objective:
+        return objective_of(self.problem.storage, self.problem.loss, self.settings.n_threads)

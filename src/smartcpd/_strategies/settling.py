@@ -1,0 +1,69 @@
+"""The last word of a fit: the rows of its first mode, exact for the other factors as they are.
+
+A fit ends where what is left to gain is small next to noise, in all factors together; a row may
+still be a per cent from its own minimum there. After this, `transform` of the data that was fitted
+returns the rows of the fit.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from smartcpd._common.stacked import stack
+from smartcpd._data.storage import Dense, SparseTensor
+from smartcpd._methods.row_newton import Rule, solve_rows
+from smartcpd._objectives import backgrounds
+from smartcpd._objectives.slices.sums import slices_of
+from smartcpd._problem.history import History
+from smartcpd._problem.problem import Problem
+from smartcpd._strategies import Result
+
+SMALL_STEP = 1.5e-3
+"""Of a column: the last step. What Newton's method leaves is about the square of it."""
+MODE = 0
+FEWEST = 8
+"""Passes of a fit; one that needed fewer is not held up by more of them at its end."""
+
+
+def with_settled_rows(problem: Problem, result: Result, n_threads: int) -> Result | None:
+    """The result with the rows of its first mode at their minimum, or None where that cannot be had
+    or would take long next to the fit; call it within `threads.limited_to`."""
+    rule = Rule(problem.constraints[MODE])
+    n_entries = _entries_a_pass(problem, result.factors)
+    last = result.history[-1]
+    if not result.status.converged or rule.bounds is None or last.entries < FEWEST * n_entries:
+        return None
+    began = time.perf_counter()
+    slices = slices_of(problem.storage, problem.loss, result.factors, MODE, n_threads)
+    rows = solve_rows(slices, result.factors[MODE].astype(np.float64), rule, SMALL_STEP)
+    record = last._replace(
+        time=last.time + time.perf_counter() - began,
+        epoch=last.epoch + 1,
+        entries=last.entries + int(n_entries),
+        loss=float(rows.value.sum()) / problem.storage.n_observed,
+        phase="rows",
+    )
+    factors = [rows.A.astype(result.factors[MODE].dtype), *result.factors[1:]]
+    # Backgrounds of sparse data may leave out a little that is the same before and after.
+    loss = record.loss if isinstance(problem.storage, Dense) else None
+    return replace(result, factors=factors, history=History([*result.history, record]), loss=loss)
+
+
+def _entries_a_pass(problem: Problem, factors: Sequence[np.ndarray]) -> float:
+    """How much sums over all cells read; infinite where they cannot be had."""
+    storage = problem.storage
+    if isinstance(storage, Dense):
+        return storage.n_cells
+    if not isinstance(storage, SparseTensor):
+        return math.inf
+    if storage.absent == "unobserved":
+        return storage.nnz
+    behind = backgrounds.choose(problem.loss, problem.shape, 1, stack(factors), exact=False)
+    if isinstance(behind, backgrounds.ClosedForm | backgrounds.HotCells):
+        return storage.nnz
+    return storage.n_cells

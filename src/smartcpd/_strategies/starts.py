@@ -1,0 +1,114 @@
+"""Where a fit starts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from smartcpd._data.storage import SparseStorage
+from smartcpd._fitting.model import CPModel
+from smartcpd._problem.problem import Problem
+from smartcpd.errors import InvalidParameterError
+from smartcpd.losses import Data, Domain
+
+NAMES = ("random", "als", "smd")
+
+
+def make_start(
+    problem: Problem, init: Any, overcomplete: float, rng: np.random.Generator
+) -> list[np.ndarray]:
+    """Factors inside their constraints: random ones, or a copy of the user's."""
+    if isinstance(init, str):
+        if init not in NAMES:
+            raise InvalidParameterError(
+                f"init must be one of {', '.join(map(repr, NAMES))}, a CPModel or a list of "
+                f"factors; got {init!r}."
+            )
+        # Superfluous components need a mode that can shrink them.
+        can_shrink = not all(c.bounded for c in problem.constraints)
+        width = math.ceil(overcomplete * problem.rank) if can_shrink else problem.rank
+        make = marginal_factors if _has_marginals(problem) else random_factors
+        factors = make(problem, width, rng)
+    else:
+        factors = given_factors(problem, init)
+    maps = problem.phases[0].mirrors
+    return [
+        c.apply(A, mirror=phi) for A, c, phi in zip(factors, problem.constraints, maps, strict=True)
+    ]
+
+
+def marginal_factors(problem: Problem, width: int, rng: np.random.Generator) -> list[np.ndarray]:
+    """For sparse data: random columns around the sums over slices, every component alike.
+
+    The model begins near independence of the modes, and is large where there is something to see;
+    the mean over a huge tensor would be lost next to the smallest numbers.
+    """
+    storage = problem.storage
+    assert isinstance(storage, SparseStorage)
+    total = problem.loss.link(storage.mean()) * storage.n_cells
+    factors = []
+    for sums in storage.marginals():
+        A = (sums + 1e-3 * (sums.mean() or 1.0))[:, None] * rng.gamma(10.0, 0.1, (sums.size, width))
+        factors.append(A / A.sum(axis=0) * (total / width) ** (1 / len(problem.shape)))
+    return factors
+
+
+def random_factors(problem: Problem, width: int, rng: np.random.Generator) -> list[np.ndarray]:
+    """Random factors of ``width`` components whose model has the level of the data.
+
+    Nonnegative ones are uniform, with the mean of the model equal to the mean of the data (through
+    the loss's link); signed ones are normal, with its mean square.
+    """
+    factors = [
+        rng.standard_normal((size, width)) if c.signed else rng.random((size, width))
+        for size, c in zip(problem.shape, problem.constraints, strict=True)
+    ]
+    level = problem.loss.link(problem.storage.mean())
+    if any(c.signed for c in problem.constraints):
+        grams = np.prod([A.T @ A / len(A) for A in factors], axis=0)
+        if problem.loss.data is Data.REAL:
+            level = np.sqrt(problem.storage.mean_square())
+        else:
+            # Through a log or logit, random signs at the level of rare events would start at
+            # predictions that are off by many powers of ten.
+            level = min(max(abs(level), 0.1), 0.5)
+        now = np.sqrt(grams.sum())
+    else:
+        now = np.prod([A.mean(axis=0) for A in factors], axis=0).sum()
+    ratio = (abs(level) or 1.0) / now
+    return [A * ratio ** (1 / len(factors)) for A in factors]
+
+
+def _has_marginals(problem: Problem) -> bool:
+    """Whether the sums over slices say where a model of the data is large."""
+    storage = problem.storage
+    return (
+        isinstance(storage, SparseStorage)
+        and storage.absent == "zero"
+        and storage.mean() > 0
+        and problem.loss.domain is Domain.NONNEGATIVE
+    )
+
+
+def given_factors(problem: Problem, init: Any) -> list[np.ndarray]:
+    """A copy of the user's start, checked."""
+    factors: Sequence[Any] = init.distribute().factors if isinstance(init, CPModel) else init
+    shapes = [np.shape(A) for A in factors]
+    rows_fit = [s[0] if len(s) == 2 else -1 for s in shapes] == list(problem.shape)
+    width = shapes[0][-1] if shapes and shapes[0] else 0
+    if not rows_fit or width < problem.rank or any(s[1] != width for s in shapes):
+        expected = [(size, problem.rank) for size in problem.shape]
+        raise InvalidParameterError(
+            f"init has factors of shapes {shapes}; this problem needs {expected}, or more columns "
+            "to be merged."
+        )
+    copies = [np.array(A, dtype=np.float64) for A in factors]
+    for mode, A in enumerate(copies):
+        if not np.isfinite(A).all():
+            raise InvalidParameterError(
+                f"init holds NaN or infinity in the factor of mode {mode}; it must be finite."
+            )
+    return copies

@@ -1,6 +1,0 @@
-"""Dense data larger than memory: an array of which blocks are read, a few at a time."""
-
-from smartcpd.blocks.opening import opened, within_memory
-from smartcpd.blocks.storage import Blocks, Plan
-
-__all__ = ["Blocks", "Plan", "opened", "within_memory"]

@@ -1,6 +1,0 @@
-"""What may be wrong with a fit, each with its figures and what to do about it."""
-
-from smartcpd.diagnosis.examine import diagnose
-from smartcpd.diagnosis.result import Diagnosis, Finding, Severity
-
-__all__ = ["Diagnosis", "Finding", "Severity", "diagnose"]

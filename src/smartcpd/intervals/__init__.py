@@ -1,6 +1,0 @@
-"""How sure loadings are: intervals from the information in the data, or from simulated data."""
-
-from smartcpd.intervals.estimate import intervals
-from smartcpd.intervals.result import Intervals
-
-__all__ = ["Intervals", "intervals"]
