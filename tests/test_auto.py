@@ -335,7 +335,7 @@ class TestRepair:
         from smartcpd import losses
         from smartcpd._common import threads
         from smartcpd._common.stacked import stack
-        from smartcpd._data.storage import as_storage
+        from smartcpd._data.opening import as_storage
         from smartcpd._objectives import objective_of
 
         rng = np.random.default_rng(0)
@@ -352,7 +352,7 @@ class TestRepair:
         from smartcpd import losses
         from smartcpd._common import threads
         from smartcpd._common.stacked import stack
-        from smartcpd._data.storage import as_storage
+        from smartcpd._data.opening import as_storage
         from smartcpd._objectives import objective_of
 
         factors = [A.copy() for A in TRUTH]

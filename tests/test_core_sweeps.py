@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from smartcpd._common.agreement import same_components
+from smartcpd._common.factors import same_components
 from smartcpd._common.stacked import offsets
 from smartcpd._kernels.core_sweeps import core_sweeps
 from smartcpd._strategies.compression import Starts

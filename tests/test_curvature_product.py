@@ -8,7 +8,7 @@ from pieces import LOSSES
 from smartcpd import SparseTensor, datasets, losses
 from smartcpd._common import threads
 from smartcpd._common.stacked import offsets, stack
-from smartcpd._data.storage import as_storage
+from smartcpd._data.opening import as_storage
 from smartcpd._objectives.dense import DenseObjective
 from smartcpd._objectives.sparse import SparseObjective
 

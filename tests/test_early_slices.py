@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from smartcpd import SmartCPD, SparseTensor, datasets
-from smartcpd._data.storage import as_storage
+from smartcpd._data.opening import as_storage
 from smartcpd._inference.streaming.early import EarlySlices
 
 RANK = 3

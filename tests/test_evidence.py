@@ -8,7 +8,7 @@ from scipy.integrate import dblquad, quad
 
 from smartcpd import datasets, losses
 from smartcpd._common.stacked import offsets, stack
-from smartcpd._data.storage import as_storage
+from smartcpd._data.opening import as_storage
 from smartcpd._fitting.fit import make_settings
 from smartcpd._inference.intervals.information import bends_of, information
 from smartcpd._methods.quasi_newton import Region

@@ -10,7 +10,7 @@ from scipy.stats import chisquare
 from smartcpd import SparseTensor, datasets, losses
 from smartcpd._common import threads
 from smartcpd._common.stacked import offsets, stack, unstack
-from smartcpd._data.storage import as_storage
+from smartcpd._data.opening import as_storage
 from smartcpd._fitting.fit import fit, make_settings
 from smartcpd._kernels.adam import WORTH_GROUPS
 from smartcpd._methods.base import Task

@@ -11,7 +11,8 @@ from scipy.stats import chisquare
 from smartcpd import losses
 from smartcpd._common import threads
 from smartcpd._common.stacked import stack
-from smartcpd._data.storage import Dense, as_storage
+from smartcpd._data.opening import as_storage
+from smartcpd._data.storage import Dense
 from smartcpd._objectives.dense import DenseObjective
 from smartcpd.sampling.uniform import Uniform
 

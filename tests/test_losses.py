@@ -10,7 +10,7 @@ from numba import types
 from pieces import LOSSES
 
 from smartcpd import constraints, decompose, losses
-from smartcpd._data.storage import as_storage
+from smartcpd._data.opening import as_storage
 from smartcpd._fitting.fit import fit
 from smartcpd._kernels.compiling import inline
 from smartcpd.errors import InvalidParameterError

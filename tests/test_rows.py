@@ -7,7 +7,7 @@ from pieces import LOSSES
 from scipy.optimize import minimize
 
 from smartcpd import SparseTensor, losses
-from smartcpd._data.storage import as_storage
+from smartcpd._data.opening import as_storage
 from smartcpd._kernels.bounded_rows import compiled_bounded_rows
 from smartcpd._methods.row_newton import Rule, solve_rows
 from smartcpd._objectives import backgrounds

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from smartcpd import SparseTensor
-from smartcpd._data.storage import as_storage
+from smartcpd._data.opening import as_storage
 from smartcpd._data.storage.observed import weights_at
 from smartcpd._inference.selection.folds import make_folds
 from smartcpd._inference.selection.zeros import ZeroDraw

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from smartcpd import CPModel, losses
-from smartcpd._data.storage import as_storage
+from smartcpd._data.opening import as_storage
 from smartcpd._inference.selection.candidates import (
     candidates_of,
     estimated_r,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import smartcpd
 from smartcpd import SparseTensor
-from smartcpd._data.storage import as_storage
+from smartcpd._data.opening import as_storage
 from smartcpd._kernels.sorting import STRICT, sortedness
 from smartcpd.errors import IncompatibleError, InvalidDataError, InvalidParameterError
 

@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from smartcpd import constraints, losses
 from smartcpd._common import threads
 from smartcpd._common.stacked import stack, unstack
-from smartcpd._data.storage import as_storage
+from smartcpd._data.opening import as_storage
 from smartcpd._fitting.model import CPModel
 from smartcpd._methods.smd_phase import Sweeper
 from smartcpd._objectives import objective_of

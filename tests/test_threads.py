@@ -6,7 +6,7 @@ import pytest
 
 from smartcpd import losses
 from smartcpd._common import threads
-from smartcpd._data.storage import as_storage
+from smartcpd._data.opening import as_storage
 from smartcpd._fitting.fit import fit
 from smartcpd._objectives import objective_of
 from smartcpd.errors import InvalidParameterError

@@ -9,7 +9,7 @@ from pieces import LOSSES
 from smartcpd import SparseTensor, datasets, losses
 from smartcpd._common import threads
 from smartcpd._common.stacked import offsets, stack
-from smartcpd._data.storage import as_storage
+from smartcpd._data.opening import as_storage
 from smartcpd._methods.smd_phase import sampled_gradient
 from smartcpd._objectives import objective_of
 from smartcpd._objectives.cell_sample import CellSample

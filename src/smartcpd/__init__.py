@@ -6,6 +6,7 @@ import logging
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from smartcpd import _verbs as _verbs  # gives models and histories their verbs
 from smartcpd import constraints, datasets, losses, metrics, mirrors, sampling, steps
 from smartcpd._common.version import __version__
 from smartcpd._data.files import read, write

@@ -11,10 +11,10 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from smartcpd._fitting.consensus import Consensus
-from smartcpd._fitting.fit import CHECKPOINT_EVERY, MAX_EPOCHS, TOL, fit
+from smartcpd._fitting.fit import CHECKPOINT_EVERY, MAX_EPOCHS, TOL, Report, fit
 from smartcpd._fitting.model import CPModel
 from smartcpd._problem.history import History, Status
-from smartcpd._strategies import Report, Solver
+from smartcpd._strategies import Solver
 from smartcpd.errors import InvalidDataError
 
 if TYPE_CHECKING:

@@ -20,13 +20,14 @@ from smartcpd._fitting.model import CPModel
 from smartcpd._fitting.progress import Progress
 from smartcpd._fitting.unobserved import without_unobserved_rows
 from smartcpd._problem.checkpoints import Identity, entropy_in, opened
-from smartcpd._problem.history import History, Status
+from smartcpd._problem.history import History, Record, Status
 from smartcpd._problem.problem import Problem, check_integer, check_number
 from smartcpd._problem.stopping import Stopping
-from smartcpd._strategies import Report, Settings, warm_starts
+from smartcpd._strategies import Epoch, Settings, warm_starts
 from smartcpd._strategies.restarts import Racers
 from smartcpd._strategies.starts import make_start
 from smartcpd.errors import IncompatibleError, InvalidParameterError
+from smartcpd.losses import Loss
 from smartcpd.partitions.preflight import preflight
 from smartcpd.partitions.tensor import PartitionedTensor
 
@@ -108,7 +109,9 @@ def fit(
         from smartcpd.distributed.fitting import fit_on
 
         parameters = {name: value for name, value in locals().items() if name in FIT_PARAMETERS}
-        return fit_on(client, X, parameters)
+        return fit_on(client, X, parameters, fit)
+    if isinstance(init, CPModel):
+        init = init.distribute().factors
     asked = {name: value for name, value in locals().items() if name not in NOT_IDENTIFYING}
     check_integer("n_init", n_init, at_least=1)
     if consensus and n_init == 1:
@@ -178,9 +181,9 @@ def fit(
         starts = [make_start(problem, init, overcomplete, rng) for rng in streams]
         with Progress(progress if n_jobs == 1 else False, settings.stopping) as show:
 
-            def observe(report: Report) -> Any:
-                show(report)
-                return callback is not None and callback(report)
+            def observe(epoch: Epoch) -> Any:
+                show(epoch)
+                return callback is not None and callback(Report.of(epoch, problem.loss))
 
             racers = Racers(
                 problem,
@@ -203,6 +206,24 @@ def fit(
     if agreed is not None and agreed.warning:
         status = status._replace(reason=f"{status.reason} {agreed.warning}")
     return Fit(model, loss, chosen.history, status, chosen_solver.name, agreed)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a callback receives after each epoch."""
+
+    record: Record
+    model: Callable[[], CPModel]
+    """Builds the model of this row; while several runs compete, not always the best so far."""
+    is_best: bool = True
+    """Whether it is what the fit would return if it ended here."""
+
+    @classmethod
+    def of(cls, epoch: Epoch, loss: Loss) -> Report:
+        """Tell a user's callback what an observer of the run was told."""
+        return cls(
+            epoch.record, lambda: CPModel(epoch.factors(), loss_function=loss), epoch.is_best
+        )
 
 
 FIT_PARAMETERS = set(inspect.signature(fit).parameters) - {"X", "client"}

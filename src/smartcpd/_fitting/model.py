@@ -12,15 +12,17 @@ from typing import Any
 import numpy as np
 
 from smartcpd import losses
+from smartcpd._common.doors import doors
+from smartcpd._common.factors import best_pairs, distributed, mode_cosines, normalized, signs
 from smartcpd._common.model_cells import checked_indices, slabs, values_at
 from smartcpd._data.labels import Mode, checked_modes
-from smartcpd._fitting.model_verbs import MetData
+from smartcpd._fitting.model_verbs import MeetsData
 from smartcpd.errors import IncompatibleError, InvalidParameterError
 from smartcpd.losses import Loss
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class CPModel(MetData):
+class CPModel(MeetsData):
     """A low-rank model: m_i = sum_r weights[r] * prod_n factors[n][i_n, r].
 
     Every method returns a new model; nothing changes this one. Its arrays are read-only copies.
@@ -162,9 +164,8 @@ class CPModel(MetData):
         """
         if norm not in (1, 2):
             raise InvalidParameterError(f"norm must be 1 or 2; got {norm!r}.")
-        columns = [unit_columns(A, norm) for A in self.factors]
-        weights = self.weights * np.prod([norms for _, norms in columns], axis=0)
-        return replace(self, factors=[unit for unit, _ in columns], weights=weights)
+        factors, weights = normalized(self.factors, self.weights, norm)
+        return replace(self, factors=factors, weights=weights)
 
     def sort(self) -> CPModel:
         """Normalised, with the components in order of decreasing magnitude of their weights."""
@@ -182,10 +183,10 @@ class CPModel(MetData):
             raise IncompatibleError(
                 f"Only models of one shape and rank can be aligned; got {self!r} and {other!r}."
             )
-        cosines = mode_cosines(self, other)
-        score = cosines.prod(axis=0) * np.outer(_signs(self.weights), _signs(other.weights))
+        cosines = mode_cosines(self.factors, other.factors)
+        score = cosines.prod(axis=0) * np.outer(signs(self.weights), signs(other.weights))
         _, order = best_pairs(score.T)
-        flips = _signs(cosines[:, order, np.arange(self.rank)])
+        flips = signs(cosines[:, order, np.arange(self.rank)])
         model = self._take(order)
         return replace(
             model,
@@ -207,9 +208,7 @@ class CPModel(MetData):
 
         The sign of a negative weight goes to the first factor.
         """
-        share = np.abs(self.weights) ** (1.0 / self.order)
-        first, *rest = (A * share for A in self.factors)
-        factors = [first * _signs(self.weights), *rest]
+        factors = distributed(self.factors, self.weights)
         return replace(self, factors=factors, weights=np.ones(self.rank))
 
     def save(self, path: str | os.PathLike[str]) -> Path:
@@ -217,9 +216,7 @@ class CPModel(MetData):
 
         Each file is replaced whole or not at all.
         """
-        from smartcpd._fitting import persistence  # it makes models, so it needs this module
-
-        return persistence.save(self, path)
+        return doors.save(self, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], loss: Loss | str | None = None) -> CPModel:
@@ -233,9 +230,7 @@ class CPModel(MetData):
             Used instead of the saved loss. A model fitted under a custom loss needs it, because
             functions are not saved.
         """
-        from smartcpd._fitting import persistence
-
-        return persistence.load(path, loss)
+        return doors.load(path, loss)
 
     def top(self, component: int, mode: int | str, k: int = 10) -> list[tuple[Any, float]]:
         """The rows of a mode that a component speaks of most.
@@ -254,9 +249,7 @@ class CPModel(MetData):
         list of (label, value)
             In order of decreasing magnitude; the values are those of the factor.
         """
-        from smartcpd._fitting import ranking
-
-        return ranking.top(self, component, mode, k)
+        return doors.top(self, component, mode, k)
 
     def to_frame(self) -> Any:
         """The factors as a pandas DataFrame, a row for each entry.
@@ -264,59 +257,41 @@ class CPModel(MetData):
         Its columns are mode, label, component (counted from 1) and value. Labels are as they are in
         `named_modes`. Weights play no part: `absorb` or `distribute` them first if they should.
         """
-        from smartcpd._fitting import converters
-
-        return converters.to_frame(self)
+        return doors.to_frame(self)
 
     def to_xarray(self) -> Any:
         """The model as an xarray Dataset: weights, and a variable a mode with its labels."""
-        from smartcpd._fitting import converters
-
-        return converters.to_xarray(self)
+        return doors.to_xarray(self)
 
     def plot(self, n_components: int | None = None, axes: Any = None) -> Any:
         """Draw all components, or the largest; see `smartcpd.plots.plot_model`."""
-        from smartcpd import plots
-
-        return plots.plot_model(self, n_components, axes)
+        return doors.plot_model(self, n_components, axes)
 
     def plot_component(self, component: int, mode: int | str | None = None, ax: Any = None) -> Any:
         """Draw one component; see `smartcpd.plots.plot_component`."""
-        from smartcpd import plots
-
-        return plots.plot_component(self, component, mode, ax)
+        return doors.plot_component(self, component, mode, ax)
 
     def plot_scree(self, ax: Any = None) -> Any:
         """Draw the shares of the components; see `smartcpd.plots.plot_scree`."""
-        from smartcpd import plots
-
-        return plots.plot_scree(self, ax)
+        return doors.plot_scree(self, ax)
 
     def to_tensorly(self) -> Any:
         """As a ``tensorly.cp_tensor.CPTensor``, in TensorLy's current backend."""
-        from smartcpd._fitting import converters
-
-        return converters.to_tensorly(self)
+        return doors.to_tensorly(self)
 
     @classmethod
     def from_tensorly(cls, cp: Any, loss_function: Loss | str | None = None) -> CPModel:
         """From a TensorLy CPTensor or a pair (weights, factors)."""
-        from smartcpd._fitting import converters
-
-        return converters.from_tensorly(cp, loss_function)
+        return doors.from_tensorly(cp, loss_function)
 
     def to_pyttb(self) -> Any:
         """As a ``pyttb.ktensor``."""
-        from smartcpd._fitting import converters
-
-        return converters.to_pyttb(self)
+        return doors.to_pyttb(self)
 
     @classmethod
     def from_pyttb(cls, ktensor: Any, loss_function: Loss | str | None = None) -> CPModel:
         """From a ``pyttb.ktensor``."""
-        from smartcpd._fitting import converters
-
-        return converters.from_pyttb(ktensor, loss_function)
+        return doors.from_pyttb(ktensor, loss_function)
 
     def _through_link(self, m: np.ndarray) -> np.ndarray:
         loss = self.loss_function
@@ -325,34 +300,6 @@ class CPModel(MetData):
     def _take(self, order: np.ndarray) -> CPModel:
         factors = [A[:, order] for A in self.factors]
         return replace(self, factors=factors, weights=self.weights[order])
-
-
-def unit_columns(A: np.ndarray, norm: int = 2) -> tuple[np.ndarray, np.ndarray]:
-    """Columns divided by their norms, and the norms; columns of zeros stay zero."""
-    # Through the largest entry, so that squares of tiny or huge entries do not vanish or overflow.
-    peak = np.abs(A).max(axis=0)
-    scaled = A / np.where(peak > 0, peak, 1.0)
-    norms = np.linalg.norm(scaled, ord=norm, axis=0)
-    return scaled / np.where(norms > 0, norms, 1.0), norms * peak
-
-
-def mode_cosines(first: CPModel, second: CPModel) -> np.ndarray:
-    """Cosines between the columns of two models, N x R_first x R_second."""
-    pairs = zip(first.factors, second.factors, strict=True)
-    return np.stack([unit_columns(A)[0].T @ unit_columns(B)[0] for A, B in pairs])
-
-
-def best_pairs(similarity: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and columns, each used once at most, whose entries have the largest sum."""
-    # Imported here because scipy.optimize alone takes a third of a second to import.
-    from scipy.optimize import linear_sum_assignment
-
-    rows, columns = linear_sum_assignment(similarity, maximize=True)
-    return rows, columns
-
-
-def _signs(a: np.ndarray) -> np.ndarray:
-    return np.where(a < 0, -1, 1).astype(a.dtype)
 
 
 def _frozen_copy(a: Any, dtype: type, name: str, ndim: int) -> np.ndarray:

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from smartcpd._fitting.model import CPModel
-    from smartcpd._inference.diagnosis import Diagnosis
-    from smartcpd._inference.intervals import Intervals
-    from smartcpd._objectives import Estimate
+from smartcpd._common.doors import doors
 
 
-class MetData:
-    """Each method is a door to the module that does the work."""
-
-    @property
-    def _model(self) -> CPModel:
-        return cast("CPModel", self)
+class MeetsData:
+    """The methods of a model that take data; each is a door to the module that does the work."""
 
     def loss(self, X: Any, absent: str = "zero", *, mask: Any = None, weights: Any = None) -> float:
         """The mean loss of this model on data X, over all observed cells.
@@ -30,7 +22,7 @@ class MetData:
 
     def loss_estimate(
         self, X: Any, absent: str = "zero", *, mask: Any = None, weights: Any = None
-    ) -> Estimate:
+    ) -> Any:
         """The mean loss on X and its standard error; takes what `loss` takes.
 
         The error is 0, the loss exact, for dense data, for losses whose zeros sum up in closed form
@@ -38,9 +30,7 @@ class MetData:
         the zeros comes from a quadratic in closed form plus what it leaves on a sample of cells, or
         on all cells that matter.
         """
-        from smartcpd._objectives import mean_loss  # objectives are written in terms of models
-
-        return mean_loss(X, self._model, absent, mask, weights)
+        return doors.mean_loss(X, self, absent, mask, weights)
 
     def diagnose(
         self,
@@ -50,7 +40,7 @@ class MetData:
         mask: Any = None,
         weights: Any = None,
         constraint: Any = "auto",
-    ) -> Diagnosis:
+    ) -> Any:
         """What may be wrong with this model of data X, and what to do about it.
 
         Looks for dead, duplicate and diverging components, a fit that had not come to its end,
@@ -74,11 +64,7 @@ class MetData:
         --------
         SmartCPD.diagnose : knows how the fit went, too.
         """
-        from smartcpd._inference import diagnosis
-
-        return diagnosis.diagnose(
-            self._model, X, absent, mask=mask, weights=weights, constraint=constraint
-        )
+        return doors.diagnose(self, X, absent, mask=mask, weights=weights, constraint=constraint)
 
     def transform(
         self,
@@ -110,10 +96,8 @@ class MetData:
             Where the fit has converged, the slices it was made from get their own rows. Rows of
             slices of which nothing was observed are 0; a warning names them.
         """
-        from smartcpd._inference.streaming.transform import transform
-
-        return transform(
-            self._model,
+        return doors.transform(
+            self,
             X_new,
             mode,
             constraint=constraint,
@@ -151,10 +135,8 @@ class MetData:
         ndarray
             One number a slice, on the scale of the data; NaN where nothing was observed.
         """
-        from smartcpd._inference import scoring
-
-        return scoring.score_samples(
-            self._model, X, mode, dispersion=dispersion, absent=absent, mask=mask, weights=weights
+        return doors.score_samples(
+            self, X, mode, dispersion=dispersion, absent=absent, mask=mask, weights=weights
         )
 
     def surprise(
@@ -187,11 +169,7 @@ class MetData:
             In the shape of dense data, NaN where a cell is missing; of sparse data, a number for
             each entry in the order of ``SparseTensor.indices``; or one for each of the cells.
         """
-        from smartcpd._inference import scoring
-
-        return scoring.surprise(
-            self._model, X, indices, dispersion=dispersion, absent=absent, mask=mask
-        )
+        return doors.surprise(self, X, indices, dispersion=dispersion, absent=absent, mask=mask)
 
     def intervals(
         self,
@@ -206,7 +184,7 @@ class MetData:
         absent: str = "zero",
         mask: Any = None,
         weights: Any = None,
-    ) -> Intervals:
+    ) -> Any:
         """Intervals for loadings and weights: how sure the data is about them.
 
         They are about the normalised model, columns of unit length with their scale in the
@@ -241,10 +219,8 @@ class MetData:
             With ``lower`` and ``upper`` factors, ``weights_lower``, ``weights_upper``, and
             ``to_frame``. Rows of which nothing was observed have intervals without an end.
         """
-        from smartcpd._inference.intervals import intervals
-
-        return intervals(
-            self._model,
+        return doors.intervals(
+            self,
             X,
             level,
             method=method,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-from smartcpd._methods.base import Report
+from smartcpd._methods.base import Epoch
 from smartcpd._problem.stopping import Stopping
 
 SECONDS_A_LINE = 5.0
@@ -30,7 +30,7 @@ class Progress:
         self._bar: Any = None
         self._task: Any = None
 
-    def __enter__(self) -> Callable[[Report], None]:
+    def __enter__(self) -> Callable[[Epoch], None]:
         if self._show and sys.stderr.isatty():
             from rich.console import Console
             from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
@@ -49,7 +49,7 @@ class Progress:
             self._task = self._bar.add_task("fit", total=1.0, epoch=0, loss=float("nan"), rate=0.0)
         return self.update
 
-    def update(self, report: Report) -> None:
+    def update(self, report: Epoch) -> None:
         record, stopping = report.record, self._stopping
         if self._bar is None:
             if self._show and record.time - self._last_line >= SECONDS_A_LINE:

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from smartcpd._fitting.model import CPModel, unit_columns
+from smartcpd._common.factors import unit_columns
+from smartcpd._fitting.model import CPModel
 
 
 class Readable(NamedTuple):

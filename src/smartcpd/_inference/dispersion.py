@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from smartcpd._data.storage import SparseStorage, SparseTensor, as_storage
+from smartcpd._data.opening import as_storage
+from smartcpd._data.storage import SparseStorage, SparseTensor
 from smartcpd._data.storage.observed import observed_values, weights_at
 from smartcpd._data.tiled import Blocks
 from smartcpd._fitting.model import CPModel

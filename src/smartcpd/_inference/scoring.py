@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from smartcpd._data.storage import Dense, SparseTensor, Storage, as_storage, in_memory
+from smartcpd._data.opening import as_storage, in_memory
+from smartcpd._data.storage import Dense, SparseTensor, Storage
 from smartcpd._inference import dispersion as dispersions
 from smartcpd._inference.likelihood import log_base, slice_log_likelihoods
 from smartcpd._inference.streaming.transform import checked_mode

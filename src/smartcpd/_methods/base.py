@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from smartcpd._fitting.model import CPModel
 from smartcpd._problem.checkpoints.journal import Journal
 from smartcpd._problem.checkpoints.values import kept_value
 from smartcpd._problem.history import History, Record, Status
@@ -40,12 +39,12 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Report:
-    """What a callback receives after each epoch."""
+class Epoch:
+    """What an observer of a run receives after each epoch."""
 
     record: Record
-    model: Callable[[], CPModel]
-    """Builds the model of this row; while several runs compete, not always the best so far."""
+    factors: Callable[[], list[np.ndarray]]
+    """Copies the factors of this row; while several runs compete, not always the best so far."""
     is_best: bool = True
     """Whether it is what the fit would return if it ended here."""
 
@@ -88,7 +87,7 @@ class Result:
     """With other starts, where there were several."""
 
 
-Observer = Callable[[Report], Any]
+Observer = Callable[[Epoch], Any]
 """Called after each epoch; a true answer ends the fit."""
 
 

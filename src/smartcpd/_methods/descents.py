@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from smartcpd._common.agreement import same_components
+from smartcpd._common.factors import same_components
 from smartcpd._common.stacked import parts
 from smartcpd._kernels.coupled_solve import compiled_coupled_solve
 from smartcpd._methods.base import Settings

@@ -10,8 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from smartcpd._common.stacked import stack, unstack
-from smartcpd._fitting.model import CPModel
-from smartcpd._methods.base import Comparison, Observer, Report, Result, Settings, Task
+from smartcpd._methods.base import Comparison, Epoch, Observer, Result, Settings, Task
 from smartcpd._methods.merging import merged
 from smartcpd._objectives import Estimate
 from smartcpd._objectives.cell_sample import CellSample
@@ -186,10 +185,10 @@ class Tracker:
             self.best[:] = A
             self.best_epoch = self.epoch
 
-        def now() -> CPModel:
-            return CPModel(unstack(A, self.problem.shape), loss_function=self.problem.loss)
+        def now() -> list[np.ndarray]:
+            return unstack(A, self.problem.shape)
 
-        if self.observe(Report(record, now, is_best)):
+        if self.observe(Epoch(record, now, is_best)):
             self.ended = self.stopped = True
             return Status(False, f"Stopped by the callback at epoch {self.epoch}.")
         return None

@@ -1,5 +1,6 @@
 """The objective: the mean loss over the observed cells, and its gradient. One storage a file."""
 
-from smartcpd._objectives.base import Estimate, Objective, mean_loss, objective_of
+from smartcpd._objectives import blocks, dense, parts, sparse  # each registers its storage
+from smartcpd._objectives.base import Estimate, Objective, objective_of
 
-__all__ = ["Estimate", "Objective", "mean_loss", "objective_of"]
+__all__ = ["Estimate", "Objective", "blocks", "dense", "objective_of", "parts", "sparse"]

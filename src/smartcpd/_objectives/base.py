@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from functools import singledispatch
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from smartcpd._common import threads
-from smartcpd._common.stacked import stack
-from smartcpd._data.storage import Dense, SparseTensor, Storage, as_storage
+from smartcpd._data.storage import Storage
 from smartcpd._problem.checkpoints.values import kept_value
-from smartcpd.errors import InvalidParameterError
 from smartcpd.losses import Loss
-
-if TYPE_CHECKING:
-    from smartcpd._fitting.model import CPModel
 
 ALL_CELLS = 1 << 18
 """What a pass over is cheap enough to be made after every epoch."""
@@ -54,40 +49,7 @@ class Objective(Protocol):
         ...
 
 
+@singledispatch
 def objective_of(storage: Storage, loss: Loss, n_threads: int = 1) -> Objective:
-    """The objective for a kind of storage."""
-    from smartcpd._data.tiled import Blocks
-    from smartcpd._objectives.blocks import BlocksObjective
-    from smartcpd._objectives.dense import DenseObjective
-    from smartcpd._objectives.parts import PartsObjective
-    from smartcpd._objectives.sparse import SparseObjective
-    from smartcpd.partitions.tensor import PartitionedTensor
-
-    if isinstance(storage, SparseTensor):
-        return SparseObjective(storage, loss, n_threads)
-    if isinstance(storage, Blocks):
-        return BlocksObjective(storage, loss, n_threads)
-    if isinstance(storage, PartitionedTensor):
-        return PartsObjective(storage, loss, n_threads)
-    assert isinstance(storage, Dense)
-    return DenseObjective(storage, loss, n_threads)
-
-
-def mean_loss(
-    X: Any, model: CPModel, absent: str = "zero", mask: Any = None, weights: Any = None
-) -> Estimate:
-    """The mean loss of a model on the observed cells of X."""
-    if model.loss_function is None:
-        raise InvalidParameterError(
-            "This model has no loss. Load it with CPModel.load(path, loss=...)."
-        )
-    storage = as_storage(X, absent, mask, weights)
-    if storage.shape != model.shape:
-        raise InvalidParameterError(
-            f"X has shape {storage.shape}, the model {model.shape}. They must be the same."
-        )
-    storage.check(model.loss_function)
-    n_threads = threads.resolve(None)
-    with threads.limited_to(n_threads):
-        objective = objective_of(storage, model.loss_function, n_threads)
-        return objective.estimate(stack(model.distribute().factors))
+    """The objective of a loss over a storage; each kind of storage registers its own."""
+    raise TypeError(f"{type(storage).__name__} is no storage that an objective is known for.")

@@ -11,7 +11,7 @@ import numpy as np
 from smartcpd._common.stacked import offsets
 from smartcpd._data.storage.dense import Dense
 from smartcpd._data.tiled.storage import Blocks, Where
-from smartcpd._objectives.base import Estimate
+from smartcpd._objectives.base import Estimate, objective_of
 from smartcpd._objectives.dense import DenseObjective
 from smartcpd.losses import Loss
 
@@ -84,3 +84,8 @@ class BlocksObjective:
         starts = offsets(self.storage.shape)[:-1]
         pairs = zip(starts, where, strict=True)
         return np.concatenate([np.arange(start + s.start, start + s.stop) for start, s in pairs])
+
+
+@objective_of.register
+def _(storage: Blocks, loss: Loss, n_threads: int = 1) -> BlocksObjective:
+    return BlocksObjective(storage, loss, n_threads)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from smartcpd._data.storage import Dense
-from smartcpd._objectives.base import ALL_CELLS, Estimate
+from smartcpd._objectives.base import ALL_CELLS, Estimate, objective_of
 from smartcpd._objectives.fibers import FiberPass
 from smartcpd.losses import Loss
 from smartcpd.sampling.base import random_fibers
@@ -110,3 +110,8 @@ class DenseObjective:
             storage.weigh_lines_block if storage.weighted else None,
             storage.weights_handle(),
         )
+
+
+@objective_of.register
+def _(storage: Dense, loss: Loss, n_threads: int = 1) -> DenseObjective:
+    return DenseObjective(storage, loss, n_threads)

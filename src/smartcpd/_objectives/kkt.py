@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from smartcpd._common import factors as factor_algebra
 from smartcpd._common.stacked import offsets, stack, unstack
-from smartcpd._fitting.model import CPModel
 from smartcpd._objectives import objective_of
 from smartcpd._objectives.cell_sample import CellSample
 from smartcpd._problem.problem import Problem
@@ -35,7 +35,7 @@ def balanced(problem: Problem, A: np.ndarray) -> np.ndarray:
     """Components shared evenly among the modes, where the constraints allow it."""
     if not all(c.cone for c in problem.constraints):
         return A
-    return stack(CPModel(unstack(A, problem.shape)).normalize().distribute().factors)
+    return stack(factor_algebra.balanced(unstack(A, problem.shape)))
 
 
 def projected_steps(

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from smartcpd._objectives.backgrounds import Sum
-from smartcpd._objectives.base import Estimate
+from smartcpd._data.event_sums import Sum
+from smartcpd._objectives.base import Estimate, objective_of
 from smartcpd._objectives.sparse import SparseObjective
+from smartcpd.losses import Loss
 from smartcpd.partitions.tensor import PartitionedTensor
 
 
@@ -43,3 +44,8 @@ class PartsObjective(SparseObjective):
             if want_gradient:
                 block.add(G, found.gradient)
         return Sum(total, G)
+
+
+@objective_of.register
+def _(storage: PartitionedTensor, loss: Loss, n_threads: int = 1) -> PartsObjective:
+    return PartsObjective(storage, loss, n_threads)

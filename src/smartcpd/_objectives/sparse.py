@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from smartcpd._data.event_sums import Sum, event_curvature_product, event_sum
 from smartcpd._data.storage import SparseTensor
 from smartcpd._kernels.events import compiled_event_pass
 from smartcpd._objectives import backgrounds
-from smartcpd._objectives.backgrounds import Background, Sum
+from smartcpd._objectives.backgrounds import Background
 from smartcpd._objectives.backgrounds.quadratic import square_product
-from smartcpd._objectives.base import ALL_CELLS, Estimate
-from smartcpd._objectives.events import event_curvature_product, event_sum
+from smartcpd._objectives.base import ALL_CELLS, Estimate, objective_of
 from smartcpd.losses import Loss
 
 
@@ -130,3 +130,8 @@ class SparseObjective:
             self.loss, storage.shape, self.n_threads, A
         )
         return background.sum(A, want_gradient)
+
+
+@objective_of.register
+def _(storage: SparseTensor, loss: Loss, n_threads: int = 1) -> SparseObjective:
+    return SparseObjective(storage, loss, n_threads)

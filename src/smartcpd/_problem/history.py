@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from smartcpd._common.doors import doors
 from smartcpd._problem.checkpoints.values import kept_value
 
 
@@ -71,9 +72,7 @@ class History(list[Record]):
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the loss, phase by phase; see `smartcpd.plots.plot_history`."""
-        from smartcpd import plots
-
-        return plots.plot_history(self, ax)
+        return doors.plot_history(self, ax)
 
 
 @kept_value

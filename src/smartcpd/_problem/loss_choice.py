@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from smartcpd import losses
-from smartcpd._data.storage import SparseStorage, as_storage
+from smartcpd._data.opening import as_storage
+from smartcpd._data.storage import SparseStorage
 from smartcpd._data.storage.observed import observed_values
 from smartcpd._inference.dispersion import is_whole
 from smartcpd.errors import InvalidDataError

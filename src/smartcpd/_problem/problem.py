@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from smartcpd import constraints, losses, mirrors, sampling, steps
-from smartcpd._data.storage import SparseStorage, Storage, as_storage
+from smartcpd._data.opening import as_storage
+from smartcpd._data.storage import SparseStorage, Storage
 from smartcpd._problem.loss_choice import choose_loss
 from smartcpd.constraints import Constraint
 from smartcpd.errors import IncompatibleError, InvalidDataError, InvalidParameterError

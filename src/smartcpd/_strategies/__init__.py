@@ -2,7 +2,7 @@
 
 from smartcpd._data.tiled import Blocks
 from smartcpd._methods.als import als
-from smartcpd._methods.base import Comparison, Ended, Observer, Report, Result, Settings, Solver
+from smartcpd._methods.base import Comparison, Ended, Epoch, Observer, Result, Settings, Solver
 from smartcpd._methods.gcp_adam import gcp_adam
 from smartcpd._methods.ggn import ggn
 from smartcpd._methods.lbfgs import lbfgs
@@ -50,7 +50,7 @@ __all__ = [
     "Ended",
     "Observer",
     "Relay",
-    "Report",
+    "Epoch",
     "Result",
     "Settings",
     "Solver",

@@ -14,7 +14,7 @@ from operator import itemgetter
 
 import numpy as np
 
-from smartcpd._common.agreement import same_components
+from smartcpd._common.factors import same_components
 from smartcpd._common.stacked import stack, unstack
 from smartcpd._data.storage import Dense
 from smartcpd._methods.base import Comparison, Ended, Observer, Result, Settings, Solver, Task

@@ -116,11 +116,7 @@ def _local_updates(problem: Problem) -> Solver | None:
     """What brings workers of a cluster closer before all passes are made together."""
     storage = problem.storage
     assert isinstance(storage, PartitionedTensor)
-    if storage.reads_here:
-        return None
-    from smartcpd.distributed.rounds import rounds, suits
-
-    return rounds if suits(problem) else None
+    return storage.local_method(problem)
 
 
 def _lifted(problem: Problem, inner: Problem, factors: list[np.ndarray]) -> list[np.ndarray]:

@@ -18,9 +18,9 @@ from smartcpd._problem.problem import Problem
 from smartcpd._strategies import (
     Comparison,
     Ended,
+    Epoch,
     Observer,
     Relay,
-    Report,
     Result,
     Settings,
     Solver,
@@ -200,7 +200,7 @@ class Racers:
                     future.cancel()
             return [future.result() for future in futures if not future.cancelled()]
 
-    def _observe(self, report: Report) -> Any:
+    def _observe(self, report: Epoch) -> Any:
         if self.observe(report):
             self.stop.set()
         return self.stop.is_set()

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from smartcpd._methods.base import Observer, Report, Result, Settings, Solver, Task
+from smartcpd._methods.base import Epoch, Observer, Result, Settings, Solver, Task
 from smartcpd._problem.history import History, Record
 from smartcpd._problem.problem import Problem
 
@@ -58,7 +58,7 @@ class Relay:
                 )
             return record._replace(phase=prefix + record.phase)
 
-        def observe(report: Report) -> object:
+        def observe(report: Epoch) -> object:
             return comparable and self.observe(replace(report, record=joined(report.record)))
 
         settings = replace(self.settings, stopping=stopping, given_start=given_start)

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from smartcpd._data.storage import SparseStorage
-from smartcpd._fitting.model import CPModel
 from smartcpd._problem.problem import Problem
 from smartcpd.errors import InvalidParameterError
 from smartcpd.losses import Data, Domain
@@ -95,7 +94,7 @@ def _has_marginals(problem: Problem) -> bool:
 
 def given_factors(problem: Problem, init: Any) -> list[np.ndarray]:
     """A copy of the user's start, checked."""
-    factors: Sequence[Any] = init.distribute().factors if isinstance(init, CPModel) else init
+    factors: Sequence[Any] = init
     shapes = [np.shape(A) for A in factors]
     rows_fit = [s[0] if len(s) == 2 else -1 for s in shapes] == list(problem.shape)
     width = shapes[0][-1] if shapes and shapes[0] else 0

@@ -14,8 +14,7 @@ import numpy as np
 from smartcpd._common.stacked import parts, stack
 from smartcpd._data.storage import Dense
 from smartcpd._data.tiled import Blocks
-from smartcpd._fitting.model import CPModel
-from smartcpd._methods.base import Report, Settings
+from smartcpd._methods.base import Epoch, Settings
 from smartcpd._methods.descents import FLOOR
 from smartcpd._methods.quasi_newton import QuasiNewton, Region
 from smartcpd._methods.tracker import EndedError, Tracker
@@ -101,10 +100,10 @@ class PartFit:
         storage = self.storage.gathered(part.rows, self.problem.loss)
         problem = replace(self.problem, storage=storage)
 
-        def observe(report: Report) -> object:
+        def observe(report: Epoch) -> object:
             """The user sees the rows; a model of the part would have another shape."""
             record = named(report.record)
-            whole = Report(record, lambda: self._filled(part, report.model()), report.is_best)
+            whole = Epoch(record, lambda: self._filled(part, report.factors()), report.is_best)
             return self.tracker.observe(whole)
 
         def named(record: Record) -> Record:
@@ -115,20 +114,20 @@ class PartFit:
         self.tracker.history.extend(named(row) for row in result.history)
         self.tracker.entries += fit.tracker.entries
         self.tracker.epoch += fit.tracker.epoch
-        whole = stack(self._filled(part, CPModel(result.factors)).factors)
+        whole = stack(self._filled(part, result.factors))
         self.tracker.begin_with(np.clip(whole, self.region.low, self.region.high))
         if result.ended:
             raise EndedError(result.status)
         return result.factors
 
-    def _filled(self, part: Part, model: CPModel) -> CPModel:
-        """A model of the part as one of all rows: those that it says nothing of are average."""
-        factors = []
-        for rows, size, F in zip(part.rows, self.problem.shape, model.factors, strict=True):
+    def _filled(self, part: Part, factors: list[np.ndarray]) -> list[np.ndarray]:
+        """Factors of the part as those of all rows: rows that it says nothing of are average."""
+        filled = []
+        for rows, size, F in zip(part.rows, self.problem.shape, factors, strict=True):
             A = np.repeat(F.mean(axis=0)[None], size, axis=0)
             A[rows] = F
-            factors.append(A)
-        return CPModel(factors, loss_function=self.problem.loss)
+            filled.append(A)
+        return filled
 
     def _hasty(self) -> Settings:
         """The part need not be fitted better than it represents the whole."""

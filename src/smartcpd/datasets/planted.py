@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from smartcpd._common.factors import unit_columns
 from smartcpd._common.model_cells import slabs
-from smartcpd._fitting.model import unit_columns
 from smartcpd.errors import InvalidParameterError
 from smartcpd.losses import Loss, get
 

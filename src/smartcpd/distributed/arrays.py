@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import replace
 from typing import Any
@@ -188,10 +188,10 @@ def _dense(cells: list[Any], loss: Loss) -> Dense:
         raise InvalidDataError(f"{error} {where}") from None
 
 
-def fit_array_on(client: Any, X: Any, modes: Any, parameters: dict[str, Any]) -> Any:
-    """As `fit`, of an array that all workers can read, with descents on tiles made by them."""
-    from smartcpd._fitting.fit import fit  # which knows this module
-
+def fit_array_on(
+    client: Any, X: Any, modes: Any, parameters: dict[str, Any], fit: Callable[..., Any]
+) -> Any:
+    """What ``fit`` returns for an array that all workers can read, which descend on its tiles."""
     source = source_of(X)
     assert source is not None
     if source.title == "an HDF5 data set" or isinstance(X, np.memmap):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -15,14 +16,12 @@ from smartcpd.distributed.tensor import ShardedTensor
 from smartcpd.errors import ClusterError
 
 
-def fit_on(client: Any, X: Any, parameters: dict[str, Any]) -> Any:
-    """As `fit`, with passes over the data made by a cluster."""
-    from smartcpd._fitting.fit import fit  # which knows this module
-
+def fit_on(client: Any, X: Any, parameters: dict[str, Any], fit: Callable[..., Any]) -> Any:
+    """What ``fit`` returns for data that the workers of a cluster pass over."""
     cluster = as_cluster(client)
     tensor, modes = taken_off(X)
     if source_of(tensor) is not None:
-        return fit_array_on(cluster.client, tensor, modes, parameters)
+        return fit_array_on(cluster.client, tensor, modes, parameters, fit)
     sharded: Any = ShardedTensor.on(cluster, parts_of(X))
     pool = sharded.pool
     try:

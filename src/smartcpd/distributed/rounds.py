@@ -24,7 +24,6 @@ from smartcpd._methods.tracker import Tracker
 from smartcpd._objectives import Estimate
 from smartcpd._problem.history import Status
 from smartcpd._problem.problem import Problem
-from smartcpd.distributed.tensor import ShardedTensor
 from smartcpd.distributed.worker import Held, LacksStateError, Shard, summed
 from smartcpd.errors import IncompatibleError
 
@@ -99,7 +98,7 @@ def _unit_others(counts: np.ndarray, shape: tuple[int, ...], mode: int) -> np.nd
 class Rounds:
     """Where the rounds of a fit are."""
 
-    storage: ShardedTensor
+    storage: Any
     tracker: Tracker
     A: np.ndarray
     """Stacked factors: columns that sum to one, but for the mode that was divided."""
@@ -209,10 +208,9 @@ class Rounds:
 
 def suits(problem: Problem) -> bool:
     """Whether counts of shards add up to those of all: of poisson, without weights."""
-    storage = problem.storage
+    storage: Any = problem.storage
     return (
-        isinstance(storage, ShardedTensor)
-        and storage.absent == "zero"
+        storage.absent == "zero"
         and not storage.weighted
         and serves(problem)
         and problem.loss.divergence == 1.0
@@ -229,8 +227,7 @@ def _check(problem: Problem) -> None:
 
 def _run(task: Task) -> Result:
     problem = task.problem
-    storage = problem.storage
-    assert isinstance(storage, ShardedTensor)
+    storage: Any = problem.storage
     tracker = Tracker.of_passes(task)
     mixture = Mixture.of(tracker.best, problem.shape)
     A, rows = mixture.columns.copy(), offsets(problem.shape)

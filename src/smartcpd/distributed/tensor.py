@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from smartcpd._data.event_sums import Sum
 from smartcpd._data.storage.entries import Entries
 from smartcpd.distributed import worker
 from smartcpd.distributed.cluster import Cluster
 from smartcpd.distributed.pool import Pool
+from smartcpd.distributed.rounds import rounds, suits
 from smartcpd.losses import Loss
 from smartcpd.partitions.blocks import RowBlock
 from smartcpd.partitions.tensor import PartitionedTensor
-
-if TYPE_CHECKING:
-    from smartcpd._objectives.backgrounds.base import Sum
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -43,6 +42,9 @@ class ShardedTensor(PartitionedTensor):
     @property
     def reads_here(self) -> bool:
         return False
+
+    def local_method(self, problem: Any) -> Any:
+        return rounds if suits(problem) else None
 
     def entries(self, number: int) -> Entries:
         return self.base.entries(number)

@@ -131,8 +131,7 @@ def summed(
     held: Held, loss: Any, kind: str, A: np.ndarray, want_gradient: bool, convex: bool, n: int
 ) -> Any:
     """The sum over the events of a shard, part after part, and its gradient."""
-    from smartcpd._objectives.backgrounds import Sum
-    from smartcpd._objectives.events import event_sum
+    from smartcpd._data.event_sums import Sum, event_sum
 
     total, G = 0.0, np.zeros_like(A) if want_gradient else np.empty(0)
     for events, part in zip(held.events, held.shard.blocks, strict=True):

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from smartcpd._data.storage import Dense, as_storage
+from smartcpd._data.opening import as_storage
+from smartcpd._data.storage import Dense
 from smartcpd._fitting.model import CPModel
 from smartcpd.errors import IncompatibleError
 from smartcpd.losses import Loss

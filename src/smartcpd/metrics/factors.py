@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from smartcpd._fitting.model import CPModel, best_pairs, mode_cosines, unit_columns
+from smartcpd._common.factors import best_pairs, mode_cosines, unit_columns
+from smartcpd._fitting.model import CPModel
 from smartcpd.errors import IncompatibleError
 
 Factors = CPModel | Sequence[np.ndarray]
@@ -34,7 +35,9 @@ def factor_mse(A: Factors, B: Factors) -> float:
     factor_mse_authors : the same on the scale of the paper's authors' code.
     """
     first, second = _same_rank(A, B)
-    matches = [best_pairs(cosines) for cosines in np.abs(mode_cosines(first, second))]
+    matches = [
+        best_pairs(cosines) for cosines in np.abs(mode_cosines(first.factors, second.factors))
+    ]
     return _mean_error(first, second, matches)
 
 
@@ -44,7 +47,7 @@ def factor_mse_joint(A: Factors, B: Factors) -> float:
     Never below `factor_mse`. Signs are still the best of each mode.
     """
     first, second = _same_rank(A, B)
-    match = best_pairs(np.abs(mode_cosines(first, second)).sum(axis=0))
+    match = best_pairs(np.abs(mode_cosines(first.factors, second.factors)).sum(axis=0))
     return _mean_error(first, second, [match] * first.order)
 
 
@@ -79,7 +82,7 @@ def factor_match_score(A: Factors, B: Factors, weights: bool = False) -> float:
         Between 0 and 1.
     """
     first, second = _same_shape(A, B)
-    score = np.abs(mode_cosines(first, second)).prod(axis=0)
+    score = np.abs(mode_cosines(first.factors, second.factors)).prod(axis=0)
     if weights:
         score = score * _size_agreement(first, second)
     # Rounding can lift the cosine of equal columns just above 1.

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from smartcpd._data.storage import Dense, SparseTensor, Storage, as_storage
+from smartcpd._data.opening import as_storage
+from smartcpd._data.storage import Dense, SparseTensor, Storage
 from smartcpd._data.storage.entries import Entries, smallest
 from smartcpd.errors import InvalidDataError
 from smartcpd.partitions.figures import Figures

@@ -9,6 +9,7 @@ import numpy as np
 
 from smartcpd._common import threads
 from smartcpd._common.memory import budget, readable
+from smartcpd._data.event_sums import event_sum
 from smartcpd._kernels.lanes import padded
 from smartcpd.errors import InvalidParameterError
 from smartcpd.losses import Loss
@@ -73,8 +74,6 @@ def preflight(X: PartitionedTensor, rank: int, loss: Loss | None = None) -> Pref
 
 def _seconds(X: PartitionedTensor, rank: int, loss: Loss) -> float:
     """Reading goes on next to computing: the slower of the two decides."""
-    from smartcpd._objectives.events import event_sum  # objectives are made of storages
-
     number = int(np.argsort([part.nnz for part in X.manifest.parts])[X.n_parts // 2])
     began = time.perf_counter()
     events = X.events(number)

@@ -7,13 +7,14 @@ import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from smartcpd._common import memory
 from smartcpd._common.prefetching import prefetched
 from smartcpd._common.stacked import offsets
+from smartcpd._data.event_sums import event_sum
 from smartcpd._data.labels import LabelledTensor, Mode
 from smartcpd._data.storage.entries import Entries, significance, smallest
 from smartcpd._data.storage.events import Events
@@ -27,7 +28,7 @@ from smartcpd.partitions.manifest import FIGURES, LABELS, Manifest
 from smartcpd.partitions.parquet import read_entries
 
 if TYPE_CHECKING:
-    from smartcpd._objectives.backgrounds.base import Sum
+    from smartcpd._data.event_sums import Sum
 
 WORKING_COPIES = 2.2
 """Of the entries, that a fit in memory holds at its peak: the draws of sampled batches beside it,
@@ -128,6 +129,10 @@ class PartitionedTensor(DescribedStorage):
         """Whether passes need room for parts in this process."""
         return True
 
+    def local_method(self, problem: Any) -> Any:
+        """A method that improves a start where the parts are, before passes over all of them."""
+        return None
+
     # What parts are and hold.
 
     @property
@@ -155,8 +160,6 @@ class PartitionedTensor(DescribedStorage):
         convex: bool = False,
     ) -> Iterator[tuple[RowBlock, Sum]]:
         """What `event_sum` gives for each part, in order, read ahead of their use."""
-        from smartcpd._objectives.events import event_sum  # objectives are made of storages
-
         for number, events in prefetched(range(self.n_parts), self.events):
             block = self.block(number)
             yield (

@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from smartcpd._common import threads
-from smartcpd._data.storage import Dense, SparseStorage, as_storage
+from smartcpd._data.opening import as_storage
+from smartcpd._data.storage import Dense, SparseStorage
 from smartcpd._data.tiled import Blocks
+from smartcpd._fitting.mean_loss import mean_loss
 from smartcpd._fitting.model import CPModel
 from smartcpd._inference.excerpt import excerpt
-from smartcpd._objectives import mean_loss
 from smartcpd.errors import InvalidParameterError
 from smartcpd.losses import Loss
 from smartcpd.quality.calibration import Calibration

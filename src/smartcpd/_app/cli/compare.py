@@ -14,8 +14,9 @@ from rich.text import Text
 from smartcpd._app.cli.console import print_json, printable, say, stdout
 from smartcpd._app.cli.options import Json
 from smartcpd._app.run_folder import RunFolder
+from smartcpd._common.factors import best_pairs, mode_cosines
 from smartcpd._data.labels import Mode
-from smartcpd._fitting.model import CPModel, best_pairs, mode_cosines
+from smartcpd._fitting.model import CPModel
 from smartcpd._fitting.shares import readable
 from smartcpd.errors import IncompatibleError
 
@@ -45,7 +46,7 @@ def compare(
     """
     one, other = (readable(RunFolder(path).load().model) for path in (first, second))
     models, left_out = on_common_rows(one.model, other.model)
-    cosines = np.abs(mode_cosines(*models))
+    cosines = np.abs(mode_cosines(*(model.factors for model in models)))
     similarity = np.minimum(cosines.prod(axis=0), 1.0)
     found = sorted(
         (

@@ -92,7 +92,7 @@ def limited(X: Any, max_memory: str | None) -> Any:
     """The same data, which is read part by part if it needs more than that; in memory if not."""
     from smartcpd._common.memory import budget
     from smartcpd._data.labels import LabelledTensor
-    from smartcpd._data.storage import as_storage
+    from smartcpd._data.opening import as_storage
     from smartcpd._data.tiled.source import source_of
     from smartcpd.partitions import PartitionedTensor
 
@@ -166,8 +166,8 @@ def described(X: Any) -> str:
 
 def source_facts(file: str, X: Any) -> dict[str, Any]:
     """Where data came from, so that a run can be traced back to it."""
-    from smartcpd._data.storage import as_storage
-    from smartcpd._fitting.identity import data_digest
+    from smartcpd._data.opening import as_storage
+    from smartcpd._problem.checkpoints.identity import data_digest
 
     path = split(file)[0]
     facts: dict[str, Any] = {

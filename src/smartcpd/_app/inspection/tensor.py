@@ -11,7 +11,8 @@ import numpy as np
 from smartcpd import losses
 from smartcpd._data.files import format_of, read, split
 from smartcpd._data.labels import taken_off
-from smartcpd._data.storage import SparseStorage, SparseTensor, as_storage, in_memory
+from smartcpd._data.opening import as_storage, in_memory
+from smartcpd._data.storage import SparseStorage, SparseTensor
 from smartcpd._data.storage.observed import observed_values
 from smartcpd._data.tiled import Blocks
 from smartcpd._problem.loss_choice import choose_loss

@@ -15,8 +15,8 @@ import numpy as np
 
 from smartcpd._data.storage import SparseTensor
 from smartcpd._estimator import SmartCPD
+from smartcpd._fitting.fit import Report
 from smartcpd._methods.gcp_adam import GCPAdam
-from smartcpd._strategies import Report
 
 Factors = list[np.ndarray]
 

@@ -1,6 +1,6 @@
 """Storages: where the data lies and how compiled code reads it. One a file."""
 
-from smartcpd._data.storage.base import InMemory, SparseStorage, Storage, as_storage, in_memory
+from smartcpd._data.storage.base import InMemory, SparseStorage, Storage
 from smartcpd._data.storage.dense import Dense
 from smartcpd._data.storage.sparse import SparseTensor
 
@@ -10,6 +10,4 @@ __all__ = [
     "SparseStorage",
     "SparseTensor",
     "Storage",
-    "as_storage",
-    "in_memory",
 ]

@@ -9,7 +9,6 @@ import numpy as np
 
 from smartcpd._data.storage.events import Events
 from smartcpd._kernels.compiling import Block
-from smartcpd.errors import IncompatibleError
 from smartcpd.losses import Loss
 
 
@@ -153,68 +152,3 @@ class SparseStorage:
     def some_events(self, count: int, rng: np.random.Generator) -> Events:
         """At most so many of the cells that passes read, drawn with replacement."""
         raise NotImplementedError
-
-
-def as_storage(
-    X: Any,
-    absent: str = "zero",
-    mask: Any = None,
-    weights: Any = None,
-    max_memory: str | int | None = None,
-) -> Storage:
-    """The storage for what the user passed.
-
-    ``absent`` says what sparse data leaves out; ``mask`` and ``weights`` which cells of dense data
-    were observed, and how much they count. Data on disk stays there if it needs more than
-    ``max_memory``.
-    """
-    from smartcpd._data import tiled as blocks  # made of storages
-    from smartcpd._data.labels import taken_off  # labels describe storages
-    from smartcpd._data.storage.dense import Dense
-    from smartcpd._data.storage.sparse import SparseTensor
-    from smartcpd.partitions.tensor import PartitionedTensor
-
-    X, _ = taken_off(X)
-    if isinstance(X, Dense | blocks.Blocks):
-        return X
-    if isinstance(X, SparseStorage) or _is_sparse(X):
-        if mask is not None or weights is not None:
-            name, own = ("weights", "weights") if mask is None else ("mask", "missing")
-            raise IncompatibleError(
-                f"{name}= is for dense arrays, and X is sparse ({type(X).__name__}). Say it of the "
-                f"tensor itself: SparseTensor(indices, values, shape, {own}=...)."
-            )
-        if isinstance(X, PartitionedTensor):
-            X = X.with_absent(absent).within(max_memory)
-        return X if isinstance(X, PartitionedTensor) else SparseTensor.of(X, absent)
-    if absent != "zero":
-        raise IncompatibleError(
-            f"absent={absent!r} is about cells that sparse data does not store; X is dense "
-            f"({type(X).__name__}). Pass a SparseTensor of the observed cells."
-        )
-    mask, weights = taken_off(mask)[0], taken_off(weights)[0]
-    return blocks.opened(X, mask, weights, max_memory) or Dense.of(X, mask, weights)
-
-
-def in_memory(storage: Storage, purpose: str) -> Any:
-    """The storage, if all of it is in memory; for ``purpose`` it has to be."""
-    from smartcpd._data.storage.dense import Dense
-    from smartcpd._data.storage.sparse import SparseTensor
-
-    if isinstance(storage, Dense | SparseTensor):
-        return storage
-    shape = "x".join(map(str, storage.shape))
-    raise IncompatibleError(
-        f"{purpose} needs X in memory, and this one, of shape {shape}, is larger than that. Pass a "
-        "part of it, such as some of its slices."
-    )
-
-
-def _is_sparse(X: Any) -> bool:
-    """SciPy's sparse arrays, pydata's, and pyttb's sptensor, none of which need be installed."""
-    module = type(X).__module__.split(".")[0]
-    return (
-        hasattr(X, "tocoo")
-        or (module == "sparse" and hasattr(X, "coords"))
-        or (module == "pyttb" and hasattr(X, "subs"))
-    )

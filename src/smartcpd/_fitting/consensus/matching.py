@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from smartcpd._fitting.model import CPModel, best_pairs, mode_cosines, unit_columns
+from smartcpd._common.factors import best_pairs, mode_cosines, unit_columns
+from smartcpd._fitting.model import CPModel
 
 SAME, FAIR = 0.95, 0.85
 """Cosines from which on factors are called equal, and fairly similar (Lorenzo-Seva and ten Berge,
@@ -35,7 +36,7 @@ def congruence(one: CPModel, other: CPModel) -> np.ndarray:
     in the geometric mean over the modes. In many modes columns are alike by nature; the first
     condition keeps them from covering up one in which two components differ.
     """
-    cosines = mode_cosines(one, other)
+    cosines = mode_cosines(one.factors, other.factors)
     signs = np.sign(one.weights)[:, None] * np.sign(other.weights)
     product = cosines.prod(axis=0) * signs
     same = (np.abs(cosines).min(axis=0) >= FAIR) & (product >= SAME**one.order)

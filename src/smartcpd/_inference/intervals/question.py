@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from smartcpd._common import threads
-from smartcpd._data.storage import InMemory, SparseTensor, as_storage, in_memory
+from smartcpd._data.opening import as_storage, in_memory
+from smartcpd._data.storage import InMemory, SparseTensor
 from smartcpd._data.storage.observed import stacked_rows
 from smartcpd._fitting.model import CPModel
 from smartcpd._inference import dispersion as dispersions

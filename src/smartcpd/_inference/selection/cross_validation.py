@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from smartcpd._data.labels import taken_off
-from smartcpd._data.storage import Storage, as_storage, in_memory
+from smartcpd._data.opening import as_storage, in_memory
+from smartcpd._data.storage import Storage
 from smartcpd._fitting.fit import generator
 from smartcpd._fitting.model import CPModel
 from smartcpd._inference.selection.candidates import Candidate, as_candidate

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
+from smartcpd._common.doors import doors
 from smartcpd._fitting.model import CPModel
 from smartcpd._inference.selection.candidates import Candidate
 from smartcpd._inference.selection.rule import Choice, Key, behind
@@ -122,9 +123,7 @@ class Selection:
 
     def plot(self, ax: Any = None) -> Any:
         """Draw how far each rank is behind the best; see `smartcpd.plots.plot_selection`."""
-        from smartcpd import plots
-
-        return plots.plot_selection(self, ax)
+        return doors.plot_selection(self, ax)
 
     def __str__(self) -> str:
         return f"{text_table(self)}\n\n{self.recommendation}"

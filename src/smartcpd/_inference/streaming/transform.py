@@ -12,7 +12,8 @@ import numpy as np
 from smartcpd import constraints
 from smartcpd._common import threads
 from smartcpd._data.labels import Mode, taken_off
-from smartcpd._data.storage import Storage, as_storage, in_memory
+from smartcpd._data.opening import as_storage, in_memory
+from smartcpd._data.storage import Storage
 from smartcpd._fitting.unobserved import row_names
 from smartcpd._kernels.bounded_rows import compiled_bounded_rows
 from smartcpd._methods.row_newton import SMALL_STEP, Rows, Rule, solve_rows

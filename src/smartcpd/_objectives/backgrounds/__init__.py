@@ -4,10 +4,11 @@ The sum of l(0, m) over all cells, and its gradient, without visiting the cells 
 avoided. One way a file.
 """
 
-from smartcpd._objectives.backgrounds.base import Background, Sum, choose
+from smartcpd._objectives.backgrounds.base import Background
+from smartcpd._objectives.backgrounds.choice import choose
 from smartcpd._objectives.backgrounds.closed_form import ClosedForm
 from smartcpd._objectives.backgrounds.exhaustive import Exhaustive
 from smartcpd._objectives.backgrounds.hot_cells import HotCells
 from smartcpd._objectives.backgrounds.sampled import Sampled
 
-__all__ = ["Background", "ClosedForm", "Exhaustive", "HotCells", "Sampled", "Sum", "choose"]
+__all__ = ["Background", "ClosedForm", "Exhaustive", "HotCells", "Sampled", "choose"]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from smartcpd._objectives.backgrounds.base import Sum
+from smartcpd._data.event_sums import Sum
 from smartcpd._objectives.backgrounds.quadratic import Quadratic, quadratic_sum
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from smartcpd._data.event_sums import Sum
 from smartcpd._kernels.fibers import zero_gather
-from smartcpd._objectives.backgrounds.base import Sum
 from smartcpd._objectives.fibers import FiberPass
 from smartcpd.losses import Loss
 

@@ -7,17 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from smartcpd._common.stacked import offsets
+from smartcpd._data.event_sums import Sum, event_sum
 from smartcpd._data.storage.events import Events
 from smartcpd._kernels.hot_cells import compiled_find_hot_cells
 from smartcpd._kernels.lanes import padded
-from smartcpd._objectives.backgrounds.base import Sum
 from smartcpd._objectives.backgrounds.quadratic import (
     Quadratic,
     QuadraticLoss,
     quadratic_sum,
     square_sum,
 )
-from smartcpd._objectives.events import event_sum
 from smartcpd.losses import Loss
 
 THRESHOLD = 0.05

@@ -9,10 +9,9 @@ import numpy as np
 
 from smartcpd._common.model_cells import values_at
 from smartcpd._common.stacked import unstack
+from smartcpd._data.event_sums import Sum, event_sum
 from smartcpd._data.storage.events import Events
-from smartcpd._objectives.backgrounds.base import Sum
 from smartcpd._objectives.backgrounds.quadratic import Quadratic, QuadraticLoss, quadratic_sum
-from smartcpd._objectives.events import event_sum
 from smartcpd.losses import Loss
 
 N_CELLS = 1 << 17

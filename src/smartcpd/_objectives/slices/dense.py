@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from smartcpd._data.storage import Dense
 from smartcpd._kernels.row_terms import compiled_row_terms
-from smartcpd._objectives.slices.sums import RowSums
+from smartcpd._objectives.slices.sums import RowSums, slices_of, wide_factors
 from smartcpd._objectives.slices.terms import typical_data
 from smartcpd.losses import Loss
 
@@ -132,3 +133,13 @@ def products(factors: Sequence[np.ndarray], block: Block | None = None) -> np.nd
     for A, rows in zip(factors[1:], places[1:], strict=True):
         H = (H[:, None, :] * A[rows]).reshape(-1, A.shape[1])
     return H
+
+
+@slices_of.register
+def _(
+    storage: Dense, loss: Loss, factors: Sequence[np.ndarray], mode: int, n_threads: int = 1
+) -> DenseSlices:
+    wide = wide_factors(factors)
+    weights = None if storage.weights is None else np.moveaxis(storage.weights, mode, 0)
+    others = (*wide[:mode], *wide[mode + 1 :])
+    return DenseSlices(np.moveaxis(storage.array, mode, 0), weights, loss, others, n_threads)

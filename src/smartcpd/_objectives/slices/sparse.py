@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,7 +17,7 @@ from smartcpd._objectives.backgrounds import Background, HotCells
 from smartcpd._objectives.backgrounds.quadratic import Quadratic
 from smartcpd._objectives.backgrounds.sampled import N_CELLS, Sampled, fitted_quadratic
 from smartcpd._objectives.slices.dense import DenseSlices
-from smartcpd._objectives.slices.sums import RowSums
+from smartcpd._objectives.slices.sums import RowSums, slices_of, wide_factors
 from smartcpd._objectives.slices.terms import Terms, cell_terms, quadratic_terms
 from smartcpd.losses import Loss
 
@@ -184,3 +185,14 @@ def _add_quadratic(q: Quadratic, factors: list[np.ndarray], mode: int, sums: Row
     sums.value[:] += q.c0 * n_cells + q.c1 * (A @ total) + 0.5 * q.c2 * (bent * A).sum(axis=1)
     sums.slope[:] += q.c1 * total + q.c2 * bent
     sums.bend[:] += q.c2 * gram
+
+
+@slices_of.register
+def _(
+    storage: SparseTensor,
+    loss: Loss,
+    factors: Sequence[np.ndarray],
+    mode: int,
+    n_threads: int = 1,
+) -> SparseSlices:
+    return SparseSlices(storage, loss, wide_factors(factors), mode, n_threads)

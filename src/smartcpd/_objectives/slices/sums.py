@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import singledispatch
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from smartcpd._data.storage import Dense, SparseTensor, Storage
+from smartcpd._data.storage import Storage
 from smartcpd.losses import Loss
 
 
@@ -50,20 +51,20 @@ class Slices(Protocol):
         ...
 
 
+@singledispatch
 def slices_of(
     storage: Storage, loss: Loss, factors: Sequence[np.ndarray], mode: int, n_threads: int = 1
 ) -> Slices:
-    """For a kind of storage. ``factors[mode]`` plays no part."""
-    from smartcpd._objectives.slices.dense import DenseSlices
-    from smartcpd._objectives.slices.sparse import SparseSlices
+    """The sums over the slices of a mode; each kind of storage registers its own.
 
-    wide = tuple(np.ascontiguousarray(A, dtype=np.float64) for A in factors)
-    if isinstance(storage, SparseTensor):
-        return SparseSlices(storage, loss, wide, mode, n_threads)
-    assert isinstance(storage, Dense)
-    weights = None if storage.weights is None else np.moveaxis(storage.weights, mode, 0)
-    others = (*wide[:mode], *wide[mode + 1 :])
-    return DenseSlices(np.moveaxis(storage.array, mode, 0), weights, loss, others, n_threads)
+    ``factors[mode]`` plays no part.
+    """
+    raise TypeError(f"{type(storage).__name__} is no storage whose slices can be summed.")
+
+
+def wide_factors(factors: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+    """Factors as compiled loops take them."""
+    return tuple(np.ascontiguousarray(A, dtype=np.float64) for A in factors)
 
 
 def observed_per_row(storage: Storage, mode: int) -> np.ndarray:

@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from smartcpd._fitting.identity import Identity, check_same
 from smartcpd._problem.checkpoints.files import read_tree, write_tree
+from smartcpd._problem.checkpoints.identity import Identity, check_same
 from smartcpd._problem.checkpoints.values import freeze, restore, thaw
 from smartcpd.errors import CheckpointError
 

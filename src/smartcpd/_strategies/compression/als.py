@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from smartcpd._common.agreement import same_components
+from smartcpd._common.factors import same_components
 from smartcpd._common.stacked import offsets, unstack
 from smartcpd._kernels.core_sweeps import compiled_core_sweeps
 

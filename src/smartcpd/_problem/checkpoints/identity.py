@@ -15,7 +15,6 @@ from smartcpd._common.atomic import replace_file
 from smartcpd._common.version import __version__
 from smartcpd._data.storage import Dense, SparseTensor, Storage
 from smartcpd._data.tiled import Blocks
-from smartcpd._fitting.model import CPModel
 from smartcpd._problem.problem import Problem
 from smartcpd.errors import CheckpointError
 from smartcpd.partitions.tensor import PartitionedTensor
@@ -117,8 +116,6 @@ def _plain(value: Any) -> Any:
     """A parameter as JSON can hold it and people can read it."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    if isinstance(value, CPModel):
-        return _plain(value.distribute().factors)
     if isinstance(value, np.ndarray):
         return f"array of {value.shape}, {_digest([_stretches(value)])}"
     if isinstance(value, list | tuple):

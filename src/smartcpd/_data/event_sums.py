@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from smartcpd._common.stacked import offsets
@@ -9,11 +11,18 @@ from smartcpd._data.storage.events import Events
 from smartcpd._kernels.event_curvature import compiled_event_curvature_pass
 from smartcpd._kernels.events import CHUNK, compiled_event_pass
 from smartcpd._kernels.lanes import padded
-from smartcpd._objectives.backgrounds.base import Sum
 from smartcpd.losses import Loss
 
 EVENTS_WORTH_THREADS = 1 << 14
 MAX_GROUPS = 8
+
+
+class Sum(NamedTuple):
+    """A sum of losses over cells, its gradient (stacked like the factors) and its uncertainty."""
+
+    total: float
+    gradient: np.ndarray
+    variance: float = 0.0
 
 
 def event_sum(

@@ -1,0 +1,31 @@
+"""Where the doors of models, histories and selections lead; see `smartcpd._common.doors`."""
+
+from smartcpd._common.doors import doors
+
+PERFORMED_BY = {
+    "smartcpd._fitting.converters": [
+        "from_pyttb",
+        "from_tensorly",
+        "to_frame",
+        "to_pyttb",
+        "to_tensorly",
+        "to_xarray",
+    ],
+    "smartcpd._fitting.mean_loss": ["mean_loss"],
+    "smartcpd._fitting.persistence": ["load", "save"],
+    "smartcpd._fitting.ranking": ["top"],
+    "smartcpd._inference.diagnosis": ["diagnose"],
+    "smartcpd._inference.intervals": ["intervals"],
+    "smartcpd._inference.scoring": ["score_samples", "surprise"],
+    "smartcpd._inference.streaming.transform": ["transform"],
+    "smartcpd.plots": [
+        "plot_component",
+        "plot_history",
+        "plot_model",
+        "plot_scree",
+        "plot_selection",
+    ],
+}
+"""The verbs that each module performs, in functions of the same names."""
+
+doors.leads.update({verb: module for module, verbs in PERFORMED_BY.items() for verb in verbs})
