@@ -13,8 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 from smartcpd._fitting.consensus import Consensus
 from smartcpd._fitting.fit import CHECKPOINT_EVERY, MAX_EPOCHS, TOL, Report, fit
 from smartcpd._fitting.model import CPModel
+from smartcpd._methods.base import Method
 from smartcpd._problem.history import History, Status
-from smartcpd._strategies import Solver
+from smartcpd._strategies.base import Strategy
 from smartcpd.errors import InvalidDataError
 
 if TYPE_CHECKING:
@@ -178,7 +179,7 @@ class SmartCPD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         mirror: Any = "auto",
         constraint: Any = "auto",
         step: Any = "auto",
-        solver: str | Solver = "auto",
+        solver: str | Strategy | Method = "auto",
         sampler: Any = "auto",
         absent: str = "zero",
         n_fibers: int | None = None,

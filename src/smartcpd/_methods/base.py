@@ -1,4 +1,4 @@
-"""What a solver takes and gives, whatever happens in between."""
+"""What a method takes and gives, whatever happens in between."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class Settings:
     averaging: bool
     dtype: str
     n_threads: int
-    given_start: bool = False
-    """Whether the user chose where to start."""
+    overcomplete: float = 1.5
+    """Components of a random start, relative to the rank."""
     n_init: int = 1
-    """Starts to compare, for solvers that do so themselves."""
+    """Starts to compare, for strategies that do so themselves."""
     stochastic: bool = False
     """Whether the user chose how stochastic steps are made, and so wants them."""
     journal: Journal = field(default_factory=Journal, repr=False)
@@ -93,7 +93,7 @@ Observer = Callable[[Epoch], Any]
 
 @dataclass(frozen=True)
 class Task:
-    """What a solver takes."""
+    """What a method takes: a problem, and the start that it is to improve."""
 
     problem: Problem
     settings: Settings
@@ -102,22 +102,17 @@ class Task:
     observe: Observer
 
 
-Run = Callable[[Task], Result]
-
-
-def _accept(problem: Problem) -> None:
+def accept(problem: Problem) -> None:
     """Serve every problem."""
 
 
 @dataclass(frozen=True)
-class Solver:
-    """A way to fit a problem from a start, and a check of whether it can."""
+class Method:
+    """A way from a start to an end, and a check of whether it can serve a problem."""
 
     name: str
-    run: Run
-    check: Callable[[Problem], None] = _accept
-    """Raises IncompatibleError for a problem that this solver cannot serve."""
+    run: Callable[[Task], Result]
+    check: Callable[[Problem], None] = accept
+    """Raises IncompatibleError for a problem that this method cannot serve."""
     reads_parts: bool = False
     """Whether it serves data that is read part by part."""
-    compares_starts: bool = False
-    """Whether a run makes starts of its own and compares them."""

@@ -12,6 +12,7 @@ from smartcpd._common.factors import same_components
 from smartcpd._common.stacked import parts
 from smartcpd._kernels.coupled_solve import compiled_coupled_solve
 from smartcpd._methods.base import Settings
+from smartcpd._methods.loop import Loop, Row, noted
 from smartcpd._methods.merging import merged_by_weight
 from smartcpd._methods.quasi_newton import Function, QuasiNewton, Region
 from smartcpd._methods.tracker import Tracker
@@ -190,17 +191,26 @@ class _Descent:
             self.descents.rng,
             self.descents.noise(self.precision),
         )
-        self._note()
-        seen = self.tracker.loop(self)
-        while self.iteration < most:
-            settled = self._step()
-            if settled is not None:
-                return Candidate(self.newton.point.A, self.newton.point.value, settled)
-            if self.rival is not None and self._has_joined(self.rival):
-                loss = min(self.rival.loss, self.newton.point.value)
-                return Candidate(self.newton.point.A, loss, self.rival.settled)
-            self.iteration += 1
-            seen()
+        noted(self.tracker, self._row())
+        self.most = most
+        return Loop(self.tracker, self, record=noted).run()
+
+    def look(self) -> Row:
+        self._promised, self._gained = self.newton.step()
+        self.tracker.epoch += 1
+        return self._row()
+
+    def move(self) -> Candidate | None:
+        """Where the descent ended, if it did."""
+        settled = self._judged(self._promised, self._gained)
+        if settled is not None:
+            return Candidate(self.newton.point.A, self.newton.point.value, settled)
+        if self.rival is not None and self._has_joined(self.rival):
+            loss = min(self.rival.loss, self.newton.point.value)
+            return Candidate(self.newton.point.A, loss, self.rival.settled)
+        self.iteration += 1
+        if self.iteration < self.most:
+            return None
         return Candidate(self.newton.point.A, self.newton.point.value, False)
 
     def put_back(self, values: dict[str, Any]) -> None:
@@ -210,12 +220,9 @@ class _Descent:
         self.newton.function = self.descents.function(self.precision)
         self.newton.noise = self.descents.noise(self.precision)
 
-    def _step(self) -> bool | None:
+    def _judged(self, promised: float, gained: float) -> bool | None:
         """Whether the descent ends here, and if so whether it has settled."""
         newton, resolution = self.newton, self.resolution
-        promised, gained = newton.step()
-        self.tracker.epoch += 1
-        self._note()
         noise = newton.noise * abs(newton.point.value)
         # Where values do not tell what was gained, gradients still do.
         self.gains = [*self.gains[1:], abs(gained) if abs(gained) > noise else promised]
@@ -260,6 +267,6 @@ class _Descent:
         if self.tracker.best_epoch >= self.first_epoch:
             self.tracker.begin_with(newton.point.A)
 
-    def _note(self) -> None:
+    def _row(self) -> Row:
         point = self.newton.point
-        self.tracker.note(point.A, Estimate(point.value), self.phase)
+        return Row(point.A, Estimate(point.value), self.phase)

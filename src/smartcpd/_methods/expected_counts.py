@@ -40,7 +40,7 @@ def serves(problem: Problem) -> bool:
 def check(problem: Problem) -> None:
     if not serves(problem):
         raise IncompatibleError(
-            "Solvers 'online' and 'nonzeros' serve nonnegative factors under the losses poisson "
+            "Solvers 'sparse' and 'few-events' serve nonnegative factors under the losses poisson "
             f"and bernoulli-odds; got {problem}. Use solver='smd'."
         )
 

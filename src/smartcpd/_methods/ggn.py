@@ -13,14 +13,15 @@ falls with how much of the promised gain came true.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
 
 from smartcpd._data.storage import SparseTensor
-from smartcpd._methods.base import Result, Solver, Task
+from smartcpd._methods.base import Method, Result, Task
 from smartcpd._methods.bounded_quadratic import BoundedQuadratic
+from smartcpd._methods.loop import Loop, Row
 from smartcpd._methods.mm import entries_of
 from smartcpd._methods.preconditioner import Preconditioner
 from smartcpd._methods.quasi_newton import Point
@@ -79,24 +80,26 @@ class Descent:
     entries: int
     damping: float = FIRST_DAMPING
     first_size: float = 0.0
-    point: Point | None = None
+    point: Point = field(init=False)
     last: Point | None = None
     kept: ClassVar = ("damping", "first_size", "point", "last")
 
     def solve(self) -> Status:
         self.point = self._evaluate(self._clip(self.tracker.best))
-        seen = self.tracker.loop(self)
-        while True:
-            point = self.point
-            status = self.tracker.record(point.A, Estimate(point.value), "ggn")
-            if status is not None:
-                return status
-            found = self._step(point)
-            self.tracker.epoch += 1
-            if found is None:
-                return self._ended(point)
-            self.last, self.point = point, found
-            seen()
+        return Loop(self.tracker, self).run()
+
+    def look(self) -> Row:
+        return Row(self.point.A, Estimate(self.point.value), "ggn")
+
+    def move(self) -> Status | None:
+        """A step; a status if there is none that lowers the loss."""
+        point = self.point
+        found = self._step(point)
+        self.tracker.epoch += 1
+        if found is None:
+            return self._ended(point)
+        self.last, self.point = point, found
+        return None
 
     def _step(self, point: Point) -> Point | None:
         """The next point, lower than this one; None if there is none."""
@@ -223,4 +226,4 @@ def _run(task: Task) -> Result:
     return tracker.follow(descent.solve)
 
 
-ggn = Solver("ggn", _run, check)
+ggn = Method("ggn", _run, check)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 
-from smartcpd._methods.base import Result, Solver, Task
+from smartcpd._methods.base import Method, Result, Task
 from smartcpd._methods.mm import entries_of
 from smartcpd._methods.tracker import EndedError, Tracker
 from smartcpd._objectives import Estimate
@@ -51,7 +52,11 @@ class Descent:
         from scipy.optimize import minimize  # slow to import, and rarely needed
 
         self._record(self.objective.value(self.A))
-        self._seen = self.tracker.loop(self)
+        seen = self.tracker.loop(self)
+
+        def after_iteration(intermediate_result: Any) -> None:
+            self._after_iteration(intermediate_result, seen)
+
         while True:
             if self.begun_at is None:
                 self.begun_at = self.A
@@ -68,7 +73,7 @@ class Descent:
                 jac=True,
                 method="L-BFGS-B",
                 bounds=self.limits,
-                callback=self._after_iteration,
+                callback=after_iteration,
                 options={
                     "ftol": 0.0,
                     "gtol": 0.0,
@@ -107,14 +112,14 @@ class Descent:
         first, last = self.tracker.history[0].loss, self.tracker.history[-1].loss
         return last + abs(first) + abs(last)
 
-    def _after_iteration(self, intermediate_result: Any) -> None:
+    def _after_iteration(self, intermediate_result: Any, seen: Callable[[], None]) -> None:
         self.A = intermediate_result.x.reshape(self.A.shape).copy()
         self.iterations += 1
         if self.iterations > self.recorded:
             self.tracker.epoch += 1
             self._record(float(intermediate_result.fun))
             self.recorded = self.iterations
-            self._seen()
+            seen()
         if self.objective.is_stale(self.A):
             raise StopIteration
 
@@ -153,4 +158,4 @@ def _run(task: Task) -> Result:
     return tracker.follow(Descent(objective, tracker, A, limits, entries_of(problem)).solve)
 
 
-lbfgs = Solver("lbfgs", _run, check, reads_parts=True)
+lbfgs = Method("lbfgs", _run, check, reads_parts=True)

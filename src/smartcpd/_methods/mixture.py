@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from smartcpd._common.stacked import parts
-from smartcpd._methods.extrapolation import TINY, ratio
+from smartcpd._methods.ratios import TINY, ratio
 from smartcpd._problem.checkpoints.values import kept_value
 
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from smartcpd._methods import multiplicative
-from smartcpd._methods.base import Result, Solver, Task
+from smartcpd._methods.base import Method, Result, Task
 from smartcpd._methods.expected_counts import expected_counts, slope
 from smartcpd._methods.extrapolation import descend
 from smartcpd._methods.mixture import Mixture
@@ -139,4 +139,4 @@ def entries_of(problem: Problem) -> int:
     return getattr(problem.storage, "nnz", problem.storage.n_cells)
 
 
-mm = Solver("mm", _run, check, reads_parts=True)
+mm = Method("mm", _run, check, reads_parts=True)

@@ -16,7 +16,7 @@ import numpy as np
 
 from smartcpd._common.stacked import offsets
 from smartcpd._data.storage import SparseStorage
-from smartcpd._methods.extrapolation import ratio
+from smartcpd._methods.ratios import ratio
 from smartcpd._objectives import objective_of
 from smartcpd._objectives.dense import DenseObjective
 from smartcpd._objectives.sparse import SparseObjective

@@ -16,17 +16,16 @@ import numpy as np
 
 from smartcpd._common.factors import same_components
 from smartcpd._common.stacked import stack, unstack
-from smartcpd._data.storage import Dense
-from smartcpd._methods.base import Comparison, Ended, Observer, Result, Settings, Solver, Task
-from smartcpd._methods.descents import FINISHED, Candidate, Descents
+from smartcpd._methods.base import Comparison, Ended, Observer, Result, Settings
+from smartcpd._methods.dense_descent import check_dense, finished, is_crowded, quasi_newton
+from smartcpd._methods.descents import Candidate, Descents
 from smartcpd._methods.tracker import Tracker
-from smartcpd._problem.bounds import check_bounds
 from smartcpd._problem.history import Status
 from smartcpd._problem.problem import Problem
+from smartcpd._strategies.base import Search, Strategy
 from smartcpd._strategies.dense_starts import DenseStarts
 from smartcpd._strategies.evidence import log_evidence
 from smartcpd._strategies.starts import random_factors
-from smartcpd.errors import IncompatibleError
 
 AGREED_STEPS, ALIKE = 60, 0.7
 """A start that was found twice is trusted if its finish takes no more steps than this, and leaves
@@ -43,13 +42,12 @@ AS_LOW, DECISIVE = 0.5, math.log(100.0)
 """Which solution may be kept though its loss is not the lowest: standard errors between the two,
 and by how much the logarithm of its probability must be larger (Jeffreys calls that decisive).
 """
-CROWDED_FINISHED, CROWDED_CARE = 5e-6, 0.1
-"""Where a model is crowded, solutions of almost the same loss abound, descents are slow: what a
-finish may still gain there, and a factor of what runs are compared by."""
+CROWDED_CARE = 0.1
+"""Where a model is crowded, runs are compared by this share of what they are compared by else."""
 
 
-class CoreFit:
-    """A fit of dense data with factors that are free or bounded."""
+class DenseSearch:
+    """A search for the best model of dense data with factors that are free or bounded."""
 
     def __init__(
         self, problem: Problem, settings: Settings, rng: np.random.Generator, observe: Observer
@@ -59,22 +57,10 @@ class CoreFit:
         self.tracker = Tracker(problem, settings, observe, rng)
         self.descents = Descents(problem, settings, self.tracker, rng)
         self.starts = DenseStarts(problem, self.descents, rng)
-        self.crowded = problem.rank > min((n for n in problem.shape if n > 1), default=1)
+        self.crowded = is_crowded(problem)
         self.n_init = settings.n_init
         self.runs: list[Candidate] = []
         self.bred: list[Candidate] = []
-
-    def from_start(self, start: list[np.ndarray]) -> Result:
-        """The finish alone, from factors of the user's."""
-        A = stack(start)
-        self.descents.compile(A)
-        self.tracker.begin_with(A[:, : self.problem.rank])
-
-        def loop() -> Status:
-            B = self.descents.reduced(A) if A.shape[1] > self.problem.rank else A
-            return self._finish(B)
-
-        return self.tracker.follow(loop)
 
     def from_scratch(self) -> Result:
         A = stack(random_factors(self.problem, self.problem.rank, self.rng))
@@ -86,7 +72,7 @@ class CoreFit:
     def _search(self) -> Status:
         A = self.tracker.stage(self.starts.agreed)
         if A is not None:
-            found = self.descents.run(A, "finish", self._finished, AGREED_STEPS)
+            found = self.descents.run(A, "finish", finished(self.problem), AGREED_STEPS)
             if found.settled and self._alike(A, found.A) and not self.crowded and self.n_init == 1:
                 return found.status("Two independent starts agreed on it.")
             self.runs.append(self.descents.run(found.A, "run 1", COMPARED * self._care))
@@ -127,7 +113,7 @@ class CoreFit:
         )
 
     def _finish(self, A: np.ndarray, remark: str = "") -> Status:
-        return self.descents.run(A, "finish", self._finished).status(remark)
+        return self.descents.run(A, "finish", finished(self.problem)).status(remark)
 
     def _chosen(self) -> Candidate:
         """The run that ended lowest; or, where a model is crowded and the data does not tell some
@@ -154,7 +140,7 @@ class CoreFit:
 
     def _ended(self, run: Candidate) -> Candidate:
         """A run after a finish, in its place."""
-        ended = self.descents.run(run.A, "weighed", self._finished)
+        ended = self.descents.run(run.A, "weighed", finished(self.problem))
         for runs in (self.runs, self.bred):
             runs[:] = [ended if each is run else each for each in runs]
         return ended
@@ -213,28 +199,19 @@ class CoreFit:
         return sum(abs(run.loss - found.loss) <= margin for run in self.runs) >= 2
 
     @property
-    def _finished(self) -> float:
-        return CROWDED_FINISHED if self.crowded else FINISHED
-
-    @property
     def _care(self) -> float:
         return CROWDED_CARE if self.crowded else 1.0
 
 
-def check_dense(problem: Problem, solver: str) -> None:
-    """Refuse what descents on dense data do not serve."""
-    check_bounds(problem, solver)
-    if not isinstance(problem.storage, Dense):
-        raise IncompatibleError(
-            f"Solver '{solver}' reads dense arrays; got {problem}. Use solver='auto', or pass "
-            "X.to_dense() if it fits in memory."
-        )
+def _run(search: Search) -> Result:
+    fit = DenseSearch(search.problem, search.settings, search.rng, search.observe)
+    return fit.from_scratch()
 
 
-def _run(task: Task) -> Result:
-    """Fit from scratch, or finish a start of the user's."""
-    fit = CoreFit(task.problem, task.settings, task.rng, task.observe)
-    return fit.from_start(task.start) if task.settings.given_start else fit.from_scratch()
-
-
-core = Solver("core", _run, lambda problem: check_dense(problem, "core"), compares_starts=True)
+dense = Strategy(
+    "dense",
+    _run,
+    lambda problem: quasi_newton,
+    lambda problem: check_dense(problem, "dense"),
+    compares_starts=True,
+)

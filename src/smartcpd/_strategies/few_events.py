@@ -8,11 +8,13 @@ import numpy as np
 
 from smartcpd._data.storage import Dense, SparseTensor
 from smartcpd._methods import expected_counts
-from smartcpd._methods.base import Result, Solver, Task
+from smartcpd._methods.base import Result
+from smartcpd._methods.dense_descent import quasi_newton
 from smartcpd._methods.expected_counts import serves
 from smartcpd._problem.problem import Problem
+from smartcpd._strategies.base import Search, Strategy
 from smartcpd._strategies.dense_starts import FEW_EVENTS, events_a_parameter
-from smartcpd._strategies.sparse import online
+from smartcpd._strategies.sparse import sparse
 from smartcpd.errors import IncompatibleError
 
 
@@ -26,21 +28,21 @@ def suits(problem: Problem) -> bool:
     )
 
 
-def _run(task: Task) -> Result:
+def _run(search: Search) -> Result:
     """Fit the nonzeros of a dense array as sparse data."""
-    problem = task.problem
+    problem = search.problem
     assert isinstance(problem.storage, Dense)
     X, weights = problem.storage.array, problem.storage.weights
     if weights is None:
         where = np.nonzero(X)
-        sparse = SparseTensor(np.stack(where, axis=1), X[where], X.shape)
+        nonzeros = SparseTensor(np.stack(where, axis=1), X[where], X.shape)
     else:
         heaviest = weights.dtype.type(weights.max())
         where = np.nonzero(((X != 0) | (weights != heaviest)) & (weights != 0))
-        sparse = SparseTensor(
+        nonzeros = SparseTensor(
             where, X[where], X.shape, "zero", weights[where] / heaviest, np.nonzero(weights == 0)
         )
-    return online.run(replace(task, problem=replace(problem, storage=sparse)))
+    return sparse.run(replace(search, problem=replace(problem, storage=nonzeros)))
 
 
 def _is_empty(storage: Dense) -> bool:
@@ -53,9 +55,9 @@ def check(problem: Problem) -> None:
     expected_counts.check(problem)
     if not isinstance(problem.storage, Dense) or _is_empty(problem.storage):
         raise IncompatibleError(
-            f"Solver 'nonzeros' takes the nonzeros of a dense array; got {problem}. "
-            "Use solver='online' for sparse data."
+            f"Solver 'few-events' takes the nonzeros of a dense array; got {problem}. "
+            "Use solver='sparse' for sparse data."
         )
 
 
-nonzeros = Solver("nonzeros", _run, check, compares_starts=True)
+few_events = Strategy("few-events", _run, lambda problem: quasi_newton, check, compares_starts=True)

@@ -12,15 +12,17 @@ from dataclasses import replace
 import numpy as np
 
 from smartcpd._common.memory import budget
-from smartcpd._methods.base import Result, Solver, Task
+from smartcpd._methods.base import Method, Result, Settings
 from smartcpd._methods.expected_counts import slope
 from smartcpd._methods.lbfgs import lbfgs
 from smartcpd._methods.mm import check as check_mm
 from smartcpd._methods.mm import mm
 from smartcpd._problem.bounds import are_bounds
 from smartcpd._problem.problem import Problem
-from smartcpd._strategies.sequence import Relay
-from smartcpd._strategies.sparse import FEW_EVENTS, online, online_start
+from smartcpd._strategies.base import Search, Strategy
+from smartcpd._strategies.in_memory import choice_in_memory
+from smartcpd._strategies.sequence import FitSequence
+from smartcpd._strategies.sparse import FEW_EVENTS, sparse, sparse_start
 from smartcpd._strategies.starts import make_start
 from smartcpd.errors import IncompatibleError
 from smartcpd.partitions.tensor import PartitionedTensor
@@ -37,7 +39,7 @@ SMOOTHING = 1.0
 """Events that each row gets on top of those in the sample: it may have none there."""
 
 
-def finish_of(problem: Problem) -> Solver:
+def finish_of(problem: Problem) -> Method:
     """What goes on from a start by full passes."""
     return mm if slope(problem.loss) is not None and _multiplies(problem) else lbfgs
 
@@ -51,9 +53,10 @@ def _multiplies(problem: Problem) -> bool:
 
 
 def check(problem: Problem) -> None:
+    """Refuse what is not read part by part, or under constraints that passes do not serve."""
     if not isinstance(problem.storage, PartitionedTensor):
         raise IncompatibleError(
-            "Solver 'parts' takes a partitioned tensor that is larger than max_memory; got "
+            "Solver 'partitioned' takes a partitioned tensor that is larger than max_memory; got "
             f"{problem}. Use solver='auto'."
         )
     if not (are_bounds(problem) or finish_of(problem) is mm):
@@ -64,34 +67,25 @@ def check(problem: Problem) -> None:
         )
 
 
-def _run(task: Task) -> Result:
-    problem, settings, rng = task.problem, task.settings, task.rng
-    assert isinstance(problem.storage, PartitionedTensor)
-    relay = Relay(settings, task.observe)
-    finish = finish_of(problem)
-    if settings.given_start:
-        return relay.run(finish, problem, task.start, rng, given_start=True)
+def _run(search: Search) -> Result:
+    problem, settings, rng = search.problem, search.settings, search.rng
+    sequence = FitSequence(settings, search.observe)
     inner = _sampled(problem, rng)
-    width = task.start[0].shape[1] / problem.rank
-    result = relay.run(
-        _solver_for(inner, task),
-        inner,
-        make_start(inner, "random", width, rng),
-        rng,
-        given_start=False,
-        prefix="sample: ",
-        comparable=False,
-    )
-    if result.status.interrupted:
-        return replace(result, factors=_lifted(problem, inner, result.factors))
+    solver = _solver_for(inner, settings)
+    start = None
+    if isinstance(solver, Method):
+        start = make_start(inner, "random", settings.overcomplete, rng)
+    result = sequence.run(solver, inner, rng, start, prefix="sample: ", comparable=False)
     start = _lifted(problem, inner, result.factors)
-    local = _local_updates(problem)
+    if result.status.interrupted:
+        return replace(result, factors=start)
+    local = problem.storage.local_method(problem)  # type: ignore[attr-defined]
     if local is not None:
-        result = relay.run(local, problem, start, rng, given_start=True)
+        result = sequence.run(local, problem, rng, start)
         if result.ended:
             return result
         start = result.factors
-    return relay.run(finish, problem, start, rng, given_start=True)
+    return sequence.run(finish_of(problem), problem, rng, start)
 
 
 def _sampled(problem: Problem, rng: np.random.Generator) -> Problem:
@@ -105,18 +99,9 @@ def _sampled(problem: Problem, rng: np.random.Generator) -> Problem:
     return replace(problem, storage=storage.sample(int(min(affordable, wanted)), rng))
 
 
-def _solver_for(inner: Problem, task: Task) -> Solver:
-    from smartcpd._strategies.auto import choice  # which knows this solver
-
-    chosen = choice(inner, task.settings)[0]
-    return online_start if chosen is online else chosen
-
-
-def _local_updates(problem: Problem) -> Solver | None:
-    """What brings workers of a cluster closer before all passes are made together."""
-    storage = problem.storage
-    assert isinstance(storage, PartitionedTensor)
-    return storage.local_method(problem)
+def _solver_for(inner: Problem, settings: Settings) -> Strategy | Method:
+    chosen = choice_in_memory(inner, settings)[0]
+    return sparse_start if chosen is sparse else chosen
 
 
 def _lifted(problem: Problem, inner: Problem, factors: list[np.ndarray]) -> list[np.ndarray]:
@@ -144,4 +129,4 @@ def _lifted(problem: Problem, inner: Problem, factors: list[np.ndarray]) -> list
     ]
 
 
-parts = Solver("parts", _run, check, reads_parts=True)
+partitioned = Strategy("partitioned", _run, finish_of, check, reads_parts=True)

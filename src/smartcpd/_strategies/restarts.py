@@ -13,19 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from smartcpd._common.stacked import stack
+from smartcpd._methods.base import Comparison, Ended, Epoch, Method, Observer, Result, Settings
 from smartcpd._objectives import Objective, objective_of
 from smartcpd._problem.problem import Problem
-from smartcpd._strategies import (
-    Comparison,
-    Ended,
-    Epoch,
-    Observer,
-    Relay,
-    Result,
-    Settings,
-    Solver,
-)
+from smartcpd._strategies.auto import from_a_start
+from smartcpd._strategies.base import Strategy
 from smartcpd._strategies.repair import flaws, repaired
+from smartcpd._strategies.sequence import FitSequence
 from smartcpd._strategies.settling import with_settled_rows
 from smartcpd._strategies.warm_starts import warmed
 
@@ -34,6 +28,10 @@ HEATS = 20
 SURVIVORS = 3
 """One of so many runs on, at least two."""
 MOST_REPAIRS = 2
+
+
+Start = list[np.ndarray] | None
+"""Where a run begins; None for a strategy, which finds its starts itself."""
 
 
 class Scored(NamedTuple):
@@ -45,17 +43,17 @@ class Scored(NamedTuple):
 
 
 @dataclass
-class Racers:
-    """The starts of one fit. Which of them is best does not depend on how many run at a time."""
+class Restarts:
+    """The runs of one fit. Which of them is best does not depend on how many run at a time."""
 
     problem: Problem
     settings: Settings
-    solver: Solver
+    solver: Strategy | Method
     n_jobs: int
     observe: Observer
     warm: str | None = None
     """How a random start is improved first."""
-    repairs: Solver | None = None
+    repairs: Method | None = None
     """What goes on from a model whose flawed components were replaced, if that is wanted."""
     settles: bool = False
     """Whether the best result ends with a last look at the rows of its first mode."""
@@ -63,19 +61,20 @@ class Racers:
     """Whether every start is run to its end, repairs and all, however far it falls behind."""
     stop: threading.Event = field(default_factory=threading.Event)
 
-    def best(self, starts: list[list[np.ndarray]], streams: list[np.random.Generator]) -> Scored:
-        """The result with the lowest objective."""
-        relays = [Relay(self._kept(f"start-{k}"), self._observe) for k in range(len(starts))]
-        legs = list(zip(relays, starts, streams, strict=True))
+    def best(self, starts: Sequence[Start], streams: list[np.random.Generator]) -> Scored:
+        """The result with the lowest objective; a strategy finds its starts itself."""
+        runs = [FitSequence(self._kept(f"start-{k}"), self._observe) for k in range(len(starts))]
+        legs = list(zip(runs, starts, streams, strict=True))
         n_survivors = max(2, math.ceil(len(starts) / SURVIVORS))
         if self.whole or len(starts) <= n_survivors or self.settings.stopping.max_epochs <= HEATS:
-            found = self._run(legs, self.settings.given_start, None)
+            found = self._run(self.solver, legs, None)
         else:
-            found = self._run(legs, self.settings.given_start, HEATS)
+            found = self._run(self.solver, legs, HEATS)
             if not any(s.result.status.interrupted for s in found) and not self.stop.is_set():
                 order = np.argsort([s.objective for s in found], kind="stable")[:n_survivors]
-                legs = [(relays[k], found[k].result.factors, streams[k]) for k in order]
-                found = self._run(legs, True, None)
+                legs = [(runs[k], found[k].result.factors, streams[k]) for k in order]
+                method, _ = from_a_start(self.solver, "", self.problem)
+                found = self._run(method, legs, None)
         if self.whole and len(found) == len(starts):
             pairs = zip(found, streams, strict=True)
             found = [self._repaired(s, rng, f"start-{k}-") for k, (s, rng) in enumerate(pairs)]
@@ -112,16 +111,9 @@ class Racers:
                 break
             start = self._inside(repaired(best.result.factors, found, self._exact, rng))
             settings = self._kept(f"{prefix}repair-{number}")
-            relay = Relay.after(settings, self._observe, best.result.history)
+            sequence = FitSequence.after(settings, self._observe, best.result.history)
             again = self._scored(
-                relay.run(
-                    self.repairs,
-                    self.problem,
-                    start,
-                    rng,
-                    given_start=True,
-                    prefix="repaired: ",
-                )
+                sequence.run(self.repairs, self.problem, rng, start, prefix="repaired: ")
             )
             if not again.objective < best.objective:
                 break
@@ -154,25 +146,19 @@ class Racers:
 
     def _run(
         self,
-        legs: Sequence[tuple[Relay, list[np.ndarray], np.random.Generator]],
-        given_start: bool,
+        solver: Strategy | Method,
+        legs: Sequence[tuple[FitSequence, Start, np.random.Generator]],
         most_epochs: int | None,
     ) -> list[Scored]:
-        def run(relay: Relay, start: list[np.ndarray], rng: np.random.Generator) -> Result:
-            if self.warm is not None and relay.last is None:
-                warm = warmed(self.warm, self.problem, relay, start, rng)
+        def run(sequence: FitSequence, start: Start, rng: np.random.Generator) -> Result:
+            if self.warm is not None and sequence.last is None:
+                assert start is not None
+                warm = warmed(self.warm, self.problem, sequence, start, rng)
                 if warm.status.interrupted:
                     return warm
                 start = warm.factors
-            result = relay.run(
-                self.solver,
-                self.problem,
-                start,
-                rng,
-                given_start=given_start,
-                most_epochs=most_epochs,
-            )
-            relay.settings.journal.write()
+            result = sequence.run(solver, self.problem, rng, start, most_epochs=most_epochs)
+            sequence.settings.journal.write()
             return result
 
         alone = self.n_jobs == 1 or len(legs) == 1
@@ -200,8 +186,8 @@ class Racers:
                     future.cancel()
             return [future.result() for future in futures if not future.cancelled()]
 
-    def _observe(self, report: Epoch) -> Any:
-        if self.observe(report):
+    def _observe(self, epoch: Epoch) -> Any:
+        if self.observe(epoch):
             self.stop.set()
         return self.stop.is_set()
 

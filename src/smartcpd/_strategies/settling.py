@@ -16,12 +16,12 @@ import numpy as np
 
 from smartcpd._common.stacked import stack
 from smartcpd._data.storage import Dense, SparseTensor
+from smartcpd._methods.base import Result
 from smartcpd._methods.row_newton import Rule, solve_rows
 from smartcpd._objectives import backgrounds
 from smartcpd._objectives.slices.sums import slices_of
 from smartcpd._problem.history import History
 from smartcpd._problem.problem import Problem
-from smartcpd._strategies import Result
 
 SMALL_STEP = 1.5e-3
 """Of a column: the last step. What Newton's method leaves is about the square of it."""

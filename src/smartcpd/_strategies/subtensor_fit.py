@@ -22,7 +22,7 @@ from smartcpd._objectives.dense import DenseObjective
 from smartcpd._problem.history import Record
 from smartcpd._problem.problem import Problem
 from smartcpd._strategies.compression import Scales, is_linear, least_squares_rows
-from smartcpd._strategies.dense import CoreFit
+from smartcpd._strategies.dense import DenseSearch
 
 PART_CELLS = 1 << 20
 """Of the part that is fitted from scratch; it has at least `ROWS_A_COMPONENT` rows a mode."""
@@ -34,26 +34,28 @@ EXTENSION_STEPS = 6
 
 
 @dataclass(frozen=True)
-class Part:
+class Subtensor:
     """Some rows of every mode."""
 
     rows: list[np.ndarray]
 
     @classmethod
-    def of(cls, storage: Dense | Blocks, rank: int, n_cells: int, rng: np.random.Generator) -> Part:
+    def of(
+        cls, storage: Dense | Blocks, rank: int, n_cells: int, rng: np.random.Generator
+    ) -> Subtensor:
         """Random rows, as many of the long modes as ``n_cells`` allow; all of the short ones."""
         shape = storage.shape
         most = max(_edge(shape, n_cells), ROWS_A_COMPONENT * rank)
         most = min(most, _edge(shape, MOST_PART_CELLS))
         return cls(storage.drawn([min(size, most) for size in shape], rng))
 
-    def fewer(self, n_cells: int, mode: int, size: int, rng: np.random.Generator) -> Part:
+    def fewer(self, n_cells: int, mode: int, size: int, rng: np.random.Generator) -> Subtensor:
         """All ``size`` rows of one mode, and so many of the others that ``n_cells`` result."""
         sizes = tuple(1 if k == mode else len(r) for k, r in enumerate(self.rows))
         most = _edge(sizes, max(1, n_cells // size))
         chosen = [np.sort(rng.permutation(r)[:most]) for r in self.rows]
         chosen[mode] = np.arange(size)
-        return Part(chosen)
+        return Subtensor(chosen)
 
     @property
     def name(self) -> str:
@@ -71,7 +73,7 @@ def _edge(shape: tuple[int, ...], n_cells: int) -> int:
     return max(edge, 2)
 
 
-class PartFit:
+class SubtensorFit:
     """The first leg of a fit that reads as little of a tensor as it can."""
 
     def __init__(
@@ -92,11 +94,11 @@ class PartFit:
 
     def extended(self) -> np.ndarray:
         """Stacked factors of all rows."""
-        part = Part.of(self.storage, self.problem.rank, PART_CELLS, self.rng)
+        part = Subtensor.of(self.storage, self.problem.rank, PART_CELLS, self.rng)
         factors = self.tracker.stage(lambda: self._fit_to(part))
         return self.tracker.stage(lambda: self._extend(part, factors))
 
-    def _fit_to(self, part: Part) -> list[np.ndarray]:
+    def _fit_to(self, part: Subtensor) -> list[np.ndarray]:
         storage = self.storage.gathered(part.rows, self.problem.loss)
         problem = replace(self.problem, storage=storage)
 
@@ -109,7 +111,7 @@ class PartFit:
         def named(record: Record) -> Record:
             return record._replace(phase=f"{part.name}: {record.phase}")
 
-        fit = CoreFit(problem, self._hasty(), self.rng, observe)
+        fit = DenseSearch(problem, self._hasty(), self.rng, observe)
         result = fit.from_scratch()
         self.tracker.history.extend(named(row) for row in result.history)
         self.tracker.entries += fit.tracker.entries
@@ -120,7 +122,7 @@ class PartFit:
             raise EndedError(result.status)
         return result.factors
 
-    def _filled(self, part: Part, factors: list[np.ndarray]) -> list[np.ndarray]:
+    def _filled(self, part: Subtensor, factors: list[np.ndarray]) -> list[np.ndarray]:
         """Factors of the part as those of all rows: rows that it says nothing of are average."""
         filled = []
         for rows, size, F in zip(part.rows, self.problem.shape, factors, strict=True):
@@ -134,7 +136,7 @@ class PartFit:
         stopping = replace(self.settings.stopping, tol=100 * self.settings.stopping.tol)
         return replace(self.settings, stopping=stopping)
 
-    def _extend(self, part: Part, factors: list[np.ndarray]) -> np.ndarray:
+    def _extend(self, part: Subtensor, factors: list[np.ndarray]) -> np.ndarray:
         """The factors of all rows, a mode at a time, the others being known on the part."""
         whole = []
         for mode, size in enumerate(self.problem.shape):

@@ -22,11 +22,11 @@ from smartcpd._data.storage.dense import Dense
 from smartcpd._data.tiled.source import source_of
 from smartcpd._data.tiled.storage import Blocks, Where
 from smartcpd._data.tiled.tiles import Rows
-from smartcpd._methods.base import Settings, Task
+from smartcpd._methods.base import Settings
+from smartcpd._methods.tile_descent import Found, TileTask, descended
 from smartcpd._objectives.blocks import BlockSum, block_sum
 from smartcpd._problem.checkpoints.journal import Journal
 from smartcpd._problem.problem import Problem
-from smartcpd._strategies.tile_descent import Found, TileTask, descended
 from smartcpd.distributed.sharing import workers_of
 from smartcpd.distributed.traffic import Traffic
 from smartcpd.errors import ClusterError, IncompatibleError, InvalidDataError
@@ -49,8 +49,9 @@ class ArrayCluster:
         self.memory = min(limits) // 2 if limits else budget(None)
         """What a fit may use of the smallest worker."""
 
-    def for_task(self, task: Task) -> TileWorkers:
-        return TileWorkers(self, task)
+    def for_fit(self, problem: Problem, settings: Settings) -> TileWorkers:
+        """The workers, as one fit asks them for descents on tiles."""
+        return TileWorkers(self, problem, settings)
 
     def block_sums(
         self,
@@ -114,14 +115,14 @@ class ArrayCluster:
 class TileWorkers:
     """Descents on tiles, made by the workers of a cluster for one run of a solver."""
 
-    def __init__(self, cluster: ArrayCluster, task: Task) -> None:
-        assert isinstance(task.problem.storage, Blocks)
+    def __init__(self, cluster: ArrayCluster, problem: Problem, settings: Settings) -> None:
+        assert isinstance(problem.storage, Blocks)
         self.cluster = cluster
         self.count = cluster.count
-        self.storage = task.problem.storage
+        self.storage = problem.storage
         self.common = (
-            replace(task.problem, storage=slim(self.storage)),
-            replace(task.settings, journal=Journal(), n_threads=cluster.n_threads),
+            replace(problem, storage=slim(self.storage)),
+            replace(settings, journal=Journal(), n_threads=cluster.n_threads),
         )
 
     def founds(self, tasks: Sequence[TileTask]) -> list[Found | None]:

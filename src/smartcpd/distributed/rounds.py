@@ -17,8 +17,9 @@ import numpy as np
 
 from smartcpd import losses
 from smartcpd._common.stacked import offsets, stack
-from smartcpd._methods.base import Result, Solver, Task
+from smartcpd._methods.base import Method, Result, Task
 from smartcpd._methods.expected_counts import serves
+from smartcpd._methods.loop import Loop, Row, unless_converged
 from smartcpd._methods.mixture import Mixture, unit_sums
 from smartcpd._methods.tracker import Tracker
 from smartcpd._objectives import Estimate
@@ -110,27 +111,30 @@ class Rounds:
     kept: ClassVar = ("A", "updates", "values")
 
     def solve(self) -> Status:
-        seen = self.tracker.loop(self)
-        while len(self.values) < MOST_LOOKS:
-            before, traffic = self.A, replace(self.storage.pool.traffic)
-            value = self._look()
-            self.tracker.epoch += 1
-            phase = f"{self.updates} local update{'s' * (self.updates > 1)} a round"
-            status = self.tracker.record(before, Estimate(value), phase)
-            self.values.append(value)
-            if status is not None and not status.converged:
-                return status
-            self._adapt(traffic)
-            if len(self.values) > 1 and self._gain < SETTLED * abs(value):
-                break
-            seen()
+        return Loop(self.tracker, self, record=unless_converged).run()
+
+    def look(self) -> Row:
+        """Some rounds; the row is of the factors before them."""
+        before, self._traffic = self.A, replace(self.storage.pool.traffic)
+        value = self._made_rounds()
+        self.tracker.epoch += 1
+        self.values.append(value)
+        phase = f"{self.updates} local update{'s' * (self.updates > 1)} a round"
+        return Row(before, Estimate(value), phase)
+
+    def move(self) -> Status | None:
+        """A status once rounds gain little, or there were many."""
+        self._adapt(self._traffic)
+        settled = len(self.values) > 1 and self._gain < SETTLED * abs(self.values[-1])
+        if not settled and len(self.values) < MOST_LOOKS:
+            return None
         return Status(True, f"Rounds of local updates settled at epoch {self.tracker.epoch}.")
 
     @property
     def _gain(self) -> float:
         return self.values[-2] - self.values[-1]
 
-    def _look(self) -> float:
+    def _made_rounds(self) -> float:
         """Some rounds, then the factors as they are after them; the loss before them."""
         n_rounds = max(1, LEAST_UPDATES // self.updates)
         value = math.nan
@@ -241,4 +245,4 @@ def _run(task: Task) -> Result:
     return result
 
 
-rounds = Solver("rounds", _run, _check, reads_parts=True)
+rounds = Method("rounds", _run, _check, reads_parts=True)

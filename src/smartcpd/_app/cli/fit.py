@@ -128,10 +128,10 @@ class Job:
 
     def run(self, force: bool, resume: bool, checkpoint_every: float, quiet: bool) -> Any:
         """Read, fit, save."""
-        from smartcpd import _strategies as solvers
         from smartcpd import losses
         from smartcpd._fitting import fit as fitting
         from smartcpd._problem.loss_choice import as_chosen, choose_loss
+        from smartcpd._strategies import registry as solvers
 
         self.folder.check(force, resume)
         solvers.get(str(self.method["solver"]))

@@ -7,9 +7,9 @@ from smartcpd._fitting.consensus.build import build
 from smartcpd._fitting.consensus.result import Consensus
 from smartcpd._fitting.model import CPModel
 from smartcpd._fitting.unobserved import without_unobserved_rows
+from smartcpd._methods.base import Comparison
 from smartcpd._objectives.cell_sample import CellSample
 from smartcpd._problem.problem import Problem
-from smartcpd._strategies import Comparison
 
 
 def consensus_of(

@@ -11,10 +11,10 @@ from smartcpd._data.storage import Dense
 from smartcpd._data.tiled.tiles import Rows
 from smartcpd._methods.base import Settings
 from smartcpd._methods.descents import Descents
+from smartcpd._methods.growing_samples import SAMPLED
 from smartcpd._methods.tracker import Tracker
 from smartcpd._problem.checkpoints.journal import Journal
 from smartcpd._problem.problem import Problem
-from smartcpd._strategies.subsampled import SAMPLED
 
 UNLIMITED = 1 << 30
 
