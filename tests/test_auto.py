@@ -6,6 +6,7 @@ import pytest
 import smartcpd
 from smartcpd import SparseTensor, datasets
 from smartcpd._fitting.fit import fit
+from smartcpd._strategies import subsampled, subtensor_fit
 from smartcpd._strategies.repair import flaws, repaired
 from smartcpd.errors import IncompatibleError
 from smartcpd.metrics import factor_mse
@@ -133,13 +134,8 @@ class TestLarge:
 
     @pytest.fixture(autouse=True)
     def small_parts(self, monkeypatch):
-        import sys
-
-        for module, name, value in (
-            ("part_fit", "PART_CELLS", 1 << 13),
-            ("large", "MOST_CELLS", self.X.size - 1),
-        ):
-            monkeypatch.setattr(sys.modules[f"smartcpd._strategies.{module}"], name, value)
+        monkeypatch.setattr(subtensor_fit, "PART_CELLS", 1 << 13)
+        monkeypatch.setattr(subsampled, "MOST_CELLS", self.X.size - 1)
 
     def test_finds_the_factors_from_a_part_and_a_sample(self):
         found = fit(self.X, 2, "poisson", solver="large", random_state=0)
@@ -173,9 +169,7 @@ class TestLarge:
         assert found.history[-1].time < 5
 
     def test_all_cells_in_the_end_if_they_are_not_too_many(self, monkeypatch):
-        import sys
-
-        monkeypatch.setattr(sys.modules["smartcpd._strategies.subsampled"], "MOST_CELLS", 1 << 27)
+        monkeypatch.setattr(subsampled, "MOST_CELLS", 1 << 27)
         found = fit(self.X, 2, "poisson", solver="large", random_state=0)
         best = oracle(self.X, self.TRUTH, "poisson")
         assert found.loss <= best.loss + 1e-5

@@ -33,8 +33,8 @@ def tail_probability(loss: Loss, x: Any, m: Any, dispersion: float | None = None
         The model values of their cells, `CPModel.values`.
     dispersion : float, optional
         How widely the data scatters, as `_inference.dispersion.estimate` finds it; needed by
-        losses that leave it open: gaussian, huber, gamma and beta. Of poisson, it says in which unit
-        amounts that are no counts scatter like counts; 1 by default.
+        losses that leave it open: gaussian, huber, gamma and beta. Of poisson, it says in which
+        unit amounts that are no counts scatter like counts; 1 by default.
 
     Returns
     -------
