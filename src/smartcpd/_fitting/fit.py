@@ -13,7 +13,7 @@ import numpy as np
 from smartcpd import _strategies as solvers
 from smartcpd._common import threads
 from smartcpd._data.labels import taken_off
-from smartcpd._data.tiled import Blocks
+from smartcpd._data.tiled import TiledArray
 from smartcpd._fitting.consensus import Consensus
 from smartcpd._fitting.consensus.starts import consensus_of
 from smartcpd._fitting.model import CPModel
@@ -162,7 +162,7 @@ def fit(
     if chosen_solver.name == "auto":
         chosen_solver, _ = solvers.choice(problem, settings)
         solvers.check(chosen_solver, problem)
-        if not isinstance(problem.storage, Blocks):
+        if not isinstance(problem.storage, TiledArray):
             repairs, _ = solvers.choice(problem, replace(settings, given_start=True))
     warm = init if isinstance(init, str) and init in warm_starts.EPOCHS else None
     if warm is not None:
@@ -266,7 +266,7 @@ def explain(X: Any, rank: int, loss: Any = "gaussian", **parameters: Any) -> str
         solver, reason = solvers.choice(problem, _settings(problem, parameters))
         solvers.check(solver, problem)
     lines = [str(problem), f"solver {solver.name}: {reason}"]
-    if isinstance(problem.storage, Blocks):
+    if isinstance(problem.storage, TiledArray):
         lines.append(str(problem.storage.plan(problem.rank)))
     if isinstance(problem.storage, PartitionedTensor):
         lines.append(str(preflight(problem.storage, problem.rank, problem.loss)))

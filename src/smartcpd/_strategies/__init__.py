@@ -1,6 +1,6 @@
 """Solvers: the loops that fit a problem. One a file."""
 
-from smartcpd._data.tiled import Blocks
+from smartcpd._data.tiled import TiledArray
 from smartcpd._methods.als import als
 from smartcpd._methods.base import Comparison, Ended, Epoch, Observer, Result, Settings, Solver
 from smartcpd._methods.gcp_adam import gcp_adam
@@ -48,9 +48,9 @@ __all__ = [
     "SOLVERS",
     "Comparison",
     "Ended",
+    "Epoch",
     "Observer",
     "Relay",
-    "Epoch",
     "Result",
     "Settings",
     "Solver",
@@ -71,7 +71,7 @@ def check(solver: Solver, problem: Problem) -> None:
 def check_parts(solver: Solver, problem: Problem) -> None:
     """Refuse data in parts where a solver needs it whole, or where not even a part has room."""
     storage = problem.storage
-    if isinstance(storage, Blocks) and not solver.reads_parts:
+    if isinstance(storage, TiledArray) and not solver.reads_parts:
         able = ", ".join(repr(s.name) for s in _ALL if s.reads_parts)
         raise IncompatibleError(
             f"Solver '{solver.name}' needs X in memory, and {storage.source.title} of shape "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from smartcpd._data.storage import SparseTensor
-from smartcpd._data.tiled import Blocks
+from smartcpd._data.tiled import TiledArray
 from smartcpd._methods.base import Result, Settings, Solver, Task
 from smartcpd._methods.expected_counts import serves
 from smartcpd._methods.mm import mm
@@ -25,7 +25,7 @@ from smartcpd.partitions.tensor import PartitionedTensor
 def choice(problem: Problem, settings: Settings) -> tuple[Solver, str]:
     """The solver for a problem, and why it is the one."""
     storage = problem.storage
-    if isinstance(storage, Blocks):
+    if isinstance(storage, TiledArray):
         return blocks, "X is larger than the memory it may take"
     if isinstance(storage, PartitionedTensor):
         if settings.given_start:

@@ -19,7 +19,7 @@ from typing import ClassVar
 import numpy as np
 
 from smartcpd._common.stacked import offsets, stack
-from smartcpd._data.tiled import Blocks
+from smartcpd._data.tiled import TiledArray
 from smartcpd._data.tiled.tiles import Rows
 from smartcpd._methods.base import Result, Solver, Task
 from smartcpd._methods.descents import DEFAULT_TOL
@@ -63,7 +63,7 @@ class BlockFit:
     """A fit that has two tiles in memory: the one it works on and the one that comes next."""
 
     def __init__(self, task: Task) -> None:
-        assert isinstance(task.problem.storage, Blocks)
+        assert isinstance(task.problem.storage, TiledArray)
         self.problem = task.problem
         self.storage = task.problem.storage
         self.settings = task.settings
@@ -212,7 +212,7 @@ def _late_mean(losses: list[tuple[float, float]]) -> Estimate:
 
 
 def check(problem: Problem) -> None:
-    if not isinstance(problem.storage, Blocks):
+    if not isinstance(problem.storage, TiledArray):
         raise IncompatibleError(
             f"Solver 'blocks' reads arrays that are larger than max_memory; got {problem}. "
             "Use solver='auto'."

@@ -69,7 +69,7 @@ class Plan:
 
 
 @dataclass(frozen=True, eq=False)
-class Blocks:
+class TiledArray:
     """An array that is read in blocks, with its mask and weights; `Storage` for what fits need.
 
     Means are those of a glimpse. What a cell holds is checked when its block is read.
