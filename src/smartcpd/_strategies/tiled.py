@@ -20,7 +20,7 @@ import numpy as np
 
 from smartcpd._common.stacked import offsets, stack
 from smartcpd._data.tiled import TiledArray
-from smartcpd._data.tiled.tiles import Rows
+from smartcpd._data.tiled.tiles import RowsByMode
 from smartcpd._methods.base import Result, Solver, Task
 from smartcpd._methods.descents import DEFAULT_TOL
 from smartcpd._methods.merging import merged
@@ -121,7 +121,7 @@ class BlockFit:
                 return self._ended(run)
             run.seed, run.position = self._seed(), 0
 
-    def _found_in(self, run: _Run) -> Iterator[list[tuple[Rows, Found | None]]]:
+    def _found_in(self, run: _Run) -> Iterator[list[tuple[RowsByMode, Found | None]]]:
         """Descents on the tiles that are left of an epoch: one after another, or on a cluster as
         many at a time as it has workers, each from the model as it is then."""
         if self.workers is not None:
@@ -136,19 +136,19 @@ class BlockFit:
             problem = replace(self.problem, storage=tile)
             yield [(rows, descended(problem, self.settings, self._task(run, rows)))]
 
-    def _task(self, run: _Run, rows: Rows) -> TileTask:
+    def _task(self, run: _Run, rows: RowsByMode) -> TileTask:
         before = run.A[self._stacked(rows)]
         return TileTask(rows, before, self._share, self._seed(), self.tracker.elapsed)
 
     def _seed(self) -> int:
         return int(self.rng.integers(1 << 62))
 
-    def _tiles(self, run: _Run) -> Iterator[Rows]:
+    def _tiles(self, run: _Run) -> Iterator[RowsByMode]:
         """Those of this epoch that are left."""
         epoch = self.storage.tiling.epoch(np.random.default_rng(run.seed))
         return itertools.islice(epoch, run.position, None)
 
-    def _move(self, run: _Run, rows: Rows, found: Found) -> None:
+    def _move(self, run: _Run, rows: RowsByMode, found: Found) -> None:
         """The model, moved towards what a descent found."""
         where = self._stacked(rows)
         share = found.seen / np.maximum(run.seen[where] + found.seen, 1e-300)
@@ -166,7 +166,7 @@ class BlockFit:
         # On cells that stay the same, so that rows of the history compare.
         self.tracker.note(run.A, self.glimpse.estimate(run.A), phase)
 
-    def _stacked(self, rows: Rows) -> np.ndarray:
+    def _stacked(self, rows: RowsByMode) -> np.ndarray:
         """Rows of each mode as rows of the stacked factors."""
         starts = offsets(self.problem.shape)[:-1]
         return np.concatenate([r + start for r, start in zip(rows, starts, strict=True)])

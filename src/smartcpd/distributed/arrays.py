@@ -21,7 +21,7 @@ from smartcpd._data.labels import LabelledTensor
 from smartcpd._data.storage.dense import Dense
 from smartcpd._data.tiled.source import source_of
 from smartcpd._data.tiled.storage import TiledArray, Where
-from smartcpd._data.tiled.tiles import Rows
+from smartcpd._data.tiled.tiles import RowsByMode
 from smartcpd._methods.base import Settings, Task
 from smartcpd._objectives.tiled import BlockSum, block_sum
 from smartcpd._problem.checkpoints.journal import Journal
@@ -141,7 +141,7 @@ class TileWorkers:
         return found
 
 
-def named(storage: TiledArray, rows: Rows) -> str:
+def named(storage: TiledArray, rows: RowsByMode) -> str:
     """What a message calls some rows of every mode."""
     extent = " x ".join(f"{r[0]} to {r[-1]}" for r in rows)
     size = math.prod(len(r) for r in rows) * storage.cell_bytes
