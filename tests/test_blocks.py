@@ -15,7 +15,7 @@ import smartcpd
 from smartcpd import SmartCPD, datasets, losses, metrics
 from smartcpd import _objectives as objectives
 from smartcpd._common.stacked import stack
-from smartcpd._data.tiled import Blocks, opened
+from smartcpd._data.tiled import TiledArray, opened
 from smartcpd._data.tiled.source import joined, slabs, source_of
 from smartcpd._data.tiled.tiles import Tiling
 from smartcpd.errors import IncompatibleError, InvalidDataError, InvalidParameterError
@@ -72,7 +72,7 @@ KINDS = (
 def test_every_kind_of_array_is_read_in_blocks(kind, planted, tmp_path):
     X = as_kind(kind, planted.data, tmp_path)
     storage = smartcpd._data.storage.as_storage(X, max_memory=SMALL)
-    assert isinstance(storage, Blocks)
+    assert isinstance(storage, TiledArray)
     assert storage.shape == SHAPE
     assert len(list(itertools.product(*(range(len(e) - 1) for e in storage.edges)))) > 1
     rows = [np.array([0, 19, 20, 59]), np.array([3, 49]), np.arange(40)]
@@ -187,7 +187,7 @@ def test_weights_are_read_with_the_blocks(planted, tmp_path):
     X = in_zarr(planted.data, tmp_path / "x.zarr")
     weights = np.where(np.arange(SHAPE[0])[:, None, None] % 2, 3.0, 1.0) * np.ones(SHAPE)
     stored = opened(X, None, weights, SMALL)
-    assert isinstance(stored, Blocks)
+    assert isinstance(stored, TiledArray)
     rows = [np.array([1, 2]), np.array([0]), np.array([0, 39])]
     np.testing.assert_array_equal(stored.gathered(rows).weights[:, 0, 0], [3.0, 1.0])
 

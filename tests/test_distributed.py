@@ -13,8 +13,8 @@ from smartcpd.distributed.tensor import ShardedTensor
 from smartcpd.distributed.worker import Shard
 from smartcpd.errors import ClusterError, IncompatibleError, InvalidDataError, InvalidParameterError
 from smartcpd.partitions import write_tensor
-from smartcpd.partitions.blocks import RowBlock
 from smartcpd.partitions.held import held_parts
+from smartcpd.partitions.row_range import RowRange
 
 dask = pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("default")  # those of the cluster's own threads
@@ -176,8 +176,8 @@ def test_a_lost_scheduler_names_the_checkpoint(folder, tmp_path):
 
 
 def test_what_does_not_fit_is_named_beforehand():
-    block = RowBlock(SHAPE, 0, 0, 399)
-    shard = Shard("fit", 3, "x.parts", (4, 5), (block,), 2_000_000_000)
+    row_range = RowRange(SHAPE, 0, 0, 399)
+    shard = Shard("fit", 3, "x.parts", (4, 5), (row_range,), 2_000_000_000)
     workers = {"tcp://somewhere": {"memory_limit": 1_000_000_000}}
     with pytest.raises(InvalidParameterError, match=r"Shard 3 \(parts 4 to 5, 2,000 MB\).*1 GB"):
         sharing.check_memory([shard], workers)

@@ -6,7 +6,7 @@ from typing import Any
 
 from smartcpd._data.labels import taken_off
 from smartcpd._data.storage import Dense, SparseStorage, SparseTensor, Storage
-from smartcpd._data.tiled import Blocks, opened
+from smartcpd._data.tiled import TiledArray, opened
 from smartcpd.errors import IncompatibleError
 from smartcpd.partitions.tensor import PartitionedTensor
 
@@ -26,7 +26,7 @@ def as_storage(
     """
 
     X, _ = taken_off(X)
-    if isinstance(X, Dense | Blocks):
+    if isinstance(X, Dense | TiledArray):
         return X
     if isinstance(X, SparseStorage) or _is_sparse(X):
         if mask is not None or weights is not None:

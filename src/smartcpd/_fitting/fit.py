@@ -12,7 +12,7 @@ import numpy as np
 
 from smartcpd._common import threads
 from smartcpd._data.labels import taken_off
-from smartcpd._data.tiled import Blocks
+from smartcpd._data.tiled import TiledArray
 from smartcpd._fitting.consensus import Consensus
 from smartcpd._fitting.consensus.starts import consensus_of
 from smartcpd._fitting.model import CPModel
@@ -165,7 +165,7 @@ def fit(
     if chosen is None:
         chosen, _ = choice(problem, settings)
         registry.check(chosen, problem)
-        if not isinstance(problem.storage, Blocks):
+        if not isinstance(problem.storage, TiledArray):
             repairs, _ = from_a_start(chosen, "", problem)
     warm = init if isinstance(init, str) and init in warm_starts.EPOCHS else None
     if warm is not None:
@@ -275,7 +275,7 @@ def explain(X: Any, rank: int, loss: Any = "gaussian", **parameters: Any) -> str
         solver, reason = from_a_start(solver, reason, problem)
     registry.check(solver, problem)
     lines = [str(problem), f"solver {solver.name}: {reason}"]
-    if isinstance(problem.storage, Blocks):
+    if isinstance(problem.storage, TiledArray):
         lines.append(str(problem.storage.plan(problem.rank)))
     if isinstance(problem.storage, PartitionedTensor):
         lines.append(str(preflight(problem.storage, problem.rank, problem.loss)))

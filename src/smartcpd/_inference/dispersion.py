@@ -9,7 +9,7 @@ import numpy as np
 from smartcpd._data.opening import as_storage
 from smartcpd._data.storage import SparseStorage, SparseTensor
 from smartcpd._data.storage.observed import observed_values, weights_at
-from smartcpd._data.tiled import Blocks
+from smartcpd._data.tiled import TiledArray
 from smartcpd._fitting.model import CPModel
 from smartcpd._inference.excerpt import excerpt
 from smartcpd._inference.surprise import huber_normaliser, needs_dispersion
@@ -30,7 +30,7 @@ def estimate(model: CPModel, X: Any, absent: str = "zero", seed: int = 0) -> flo
     storage = as_storage(X, absent)
     if loss is None:
         return None
-    if isinstance(storage, Blocks):
+    if isinstance(storage, TiledArray):
         model, X, _ = excerpt(model, storage)
         storage = X
     n_observed = max(storage.n_observed, 1)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from smartcpd._data.labels import Mode, taken_off
-from smartcpd._data.tiled.storage import Blocks
+from smartcpd._data.tiled.storage import TiledArray
 from smartcpd._fitting.model import CPModel
 
 CELLS = 1 << 22
@@ -19,7 +19,7 @@ def excerpt(model: CPModel, X: Any) -> tuple[CPModel, Any, str]:
     no remark, if the data is in memory.
     """
     storage, _ = taken_off(X)
-    if not isinstance(storage, Blocks):
+    if not isinstance(storage, TiledArray):
         return model, X, ""
     edge = math.ceil(CELLS ** (1 / len(storage.shape)))
     rows = storage.drawn([min(edge, size) for size in storage.shape], np.random.default_rng(0))

@@ -8,7 +8,7 @@ import numpy as np
 
 from smartcpd._common.stacked import parts
 from smartcpd._data.storage import Dense
-from smartcpd._data.tiled.tiles import Rows
+from smartcpd._data.tiled.tiles import RowsByMode
 from smartcpd._methods.base import Settings
 from smartcpd._methods.descents import Descents
 from smartcpd._methods.growing_samples import SAMPLED
@@ -23,7 +23,7 @@ UNLIMITED = 1 << 30
 class TileTask:
     """A descent that is to be made, on whichever machine."""
 
-    rows: Rows
+    rows: RowsByMode
     before: np.ndarray
     """The stacked factors of these rows."""
     n_cells: float

@@ -18,8 +18,8 @@ from typing import ClassVar
 import numpy as np
 
 from smartcpd._common.stacked import offsets, stack
-from smartcpd._data.tiled import Blocks
-from smartcpd._data.tiled.tiles import Rows
+from smartcpd._data.tiled import TiledArray
+from smartcpd._data.tiled.tiles import RowsByMode
 from smartcpd._methods.base import Method, Observer, Result, Settings, Task
 from smartcpd._methods.descents import DEFAULT_TOL
 from smartcpd._methods.growing_samples import MOST_CELLS
@@ -65,7 +65,7 @@ class TileDescents:
     def __init__(
         self, problem: Problem, settings: Settings, observe: Observer, rng: np.random.Generator
     ) -> None:
-        assert isinstance(problem.storage, Blocks)
+        assert isinstance(problem.storage, TiledArray)
         self.problem = problem
         self.storage = problem.storage
         self.settings = settings
@@ -76,7 +76,7 @@ class TileDescents:
         self.loss: Estimate | None = None
         cluster = self.storage.cluster
         self.workers = None if cluster is None else cluster.for_fit(problem, settings)
-        self._rounds: Iterator[list[tuple[Rows, Found | None]]] | None = None
+        self._rounds: Iterator[list[tuple[RowsByMode, Found | None]]] | None = None
 
     def begin(self, A: np.ndarray) -> None:
         """Have everything compiled before the clock starts."""
@@ -121,7 +121,7 @@ class TileDescents:
         progress.seed, progress.position, self._rounds = self._seed(), 0, None
         return None
 
-    def _found_in(self, run: Progress) -> Iterator[list[tuple[Rows, Found | None]]]:
+    def _found_in(self, run: Progress) -> Iterator[list[tuple[RowsByMode, Found | None]]]:
         """Descents on the tiles that are left of an epoch: one after another, or on a cluster as
         many at a time as it has workers, each from the model as it is then."""
         if self.workers is not None:
@@ -136,19 +136,19 @@ class TileDescents:
             problem = replace(self.problem, storage=tile)
             yield [(rows, descended(problem, self.settings, self._task(run, rows)))]
 
-    def _task(self, run: Progress, rows: Rows) -> TileTask:
+    def _task(self, run: Progress, rows: RowsByMode) -> TileTask:
         before = run.A[self._stacked(rows)]
         return TileTask(rows, before, self._share, self._seed(), self.tracker.elapsed)
 
     def _seed(self) -> int:
         return int(self.rng.integers(1 << 62))
 
-    def _tiles(self, run: Progress) -> Iterator[Rows]:
+    def _tiles(self, run: Progress) -> Iterator[RowsByMode]:
         """Those of this epoch that are left."""
         epoch = self.storage.tiling.epoch(np.random.default_rng(run.seed))
         return itertools.islice(epoch, run.position, None)
 
-    def _step(self, run: Progress, rows: Rows, found: Found) -> None:
+    def _step(self, run: Progress, rows: RowsByMode, found: Found) -> None:
         """The model, moved towards what a descent found."""
         where = self._stacked(rows)
         share = found.seen / np.maximum(run.seen[where] + found.seen, 1e-300)
@@ -166,8 +166,8 @@ class TileDescents:
         # On cells that stay the same, so that rows of the history compare.
         self.tracker.note(run.A, self.glimpse.estimate(run.A), phase)
 
-    def _stacked(self, rows: Rows) -> np.ndarray:
-        """Rows of each mode as rows of the stacked factors."""
+    def _stacked(self, rows: RowsByMode) -> np.ndarray:
+        """RowsByMode of each mode as rows of the stacked factors."""
         starts = offsets(self.problem.shape)[:-1]
         return np.concatenate([r + start for r, start in zip(rows, starts, strict=True)])
 
@@ -213,7 +213,7 @@ def _late_mean(losses: list[tuple[float, float]]) -> Estimate:
 
 def check_tiles(problem: Problem, solver: str) -> None:
     """Refuse what is not read in tiles."""
-    if not isinstance(problem.storage, Blocks):
+    if not isinstance(problem.storage, TiledArray):
         raise IncompatibleError(
             f"Solver '{solver}' reads arrays that are larger than max_memory; got {problem}. "
             "Use solver='auto'."

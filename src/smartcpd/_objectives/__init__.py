@@ -1,6 +1,6 @@
 """The objective: the mean loss over the observed cells, and its gradient. One storage a file."""
 
-from smartcpd._objectives import blocks, dense, parts, sparse  # each registers its storage
+from smartcpd._objectives import dense, partitioned, sparse, tiled  # each registers its storage
 from smartcpd._objectives.base import Estimate, Objective, objective_of
 
-__all__ = ["Estimate", "Objective", "blocks", "dense", "objective_of", "parts", "sparse"]
+__all__ = ["Estimate", "Objective", "dense", "objective_of", "partitioned", "sparse", "tiled"]

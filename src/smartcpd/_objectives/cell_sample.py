@@ -11,7 +11,7 @@ import numpy as np
 from smartcpd._common.model_cells import values_at
 from smartcpd._common.stacked import offsets, unstack
 from smartcpd._data.storage import Dense, SparseStorage
-from smartcpd._data.tiled import Blocks
+from smartcpd._data.tiled import TiledArray
 from smartcpd._kernels.compiling import Block
 from smartcpd._objectives import Estimate
 from smartcpd._problem.problem import Problem
@@ -42,7 +42,7 @@ class CellSample:
         rng = np.random.default_rng(0)
         if isinstance(storage, SparseStorage):
             self._cells = _sparse_cells(storage, rng)
-        elif isinstance(storage, Blocks):
+        elif isinstance(storage, TiledArray):
             self._cells = _glimpsed_cells(storage)
         else:
             self._cells = _dense_cells(problem, rng)
@@ -129,7 +129,7 @@ def _dense_cells(problem: Problem, rng: np.random.Generator) -> Cells:
     return Cells(x.reshape(-1), own / max(own.sum(), 1e-300), own, model)
 
 
-def _glimpsed_cells(storage: Blocks) -> Cells:
+def _glimpsed_cells(storage: TiledArray) -> Cells:
     """What was seen of a tensor that is read in blocks."""
     seen = storage.glimpse
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from smartcpd._data.tiled import Blocks
+from smartcpd._data.tiled import TiledArray
 from smartcpd._methods.base import Method, Settings
 from smartcpd._problem.problem import Problem
 from smartcpd._strategies.base import Strategy
@@ -14,7 +14,7 @@ from smartcpd.partitions.tensor import PartitionedTensor
 
 def choice(problem: Problem, settings: Settings) -> tuple[Strategy | Method, str]:
     """The strategy for a problem, or the method where no strategy serves it, and why."""
-    if isinstance(problem.storage, Blocks):
+    if isinstance(problem.storage, TiledArray):
         return tiled, "X is larger than the memory it may take"
     if isinstance(problem.storage, PartitionedTensor):
         return partitioned, "X is larger than max_memory and is read part by part"

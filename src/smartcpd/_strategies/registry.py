@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from smartcpd._data.tiled import Blocks
+from smartcpd._data.tiled import TiledArray
 from smartcpd._methods.als import als
 from smartcpd._methods.base import Method
 from smartcpd._methods.dense_descent import quasi_newton
@@ -83,7 +83,7 @@ def check_parts(solver: Strategy | Method, problem: Problem) -> None:
     """Refuse data in parts where a solver needs it whole, or where not even a part has room."""
     storage = problem.storage
     able = ", ".join(repr(name) for name, each in _BY_NAME.items() if each.reads_parts)
-    if isinstance(storage, Blocks) and not solver.reads_parts:
+    if isinstance(storage, TiledArray) and not solver.reads_parts:
         raise IncompatibleError(
             f"Solver '{solver.name}' needs X in memory, and {storage.source.title} of shape "
             f"{problem.shape} is larger than max_memory allows. Allow more, or use one of the "

@@ -13,7 +13,7 @@ import numpy as np
 
 from smartcpd._common.stacked import parts, stack
 from smartcpd._data.storage import Dense
-from smartcpd._data.tiled import Blocks
+from smartcpd._data.tiled import TiledArray
 from smartcpd._methods.base import Epoch, Settings
 from smartcpd._methods.descents import FLOOR
 from smartcpd._methods.quasi_newton import QuasiNewton, Region
@@ -41,7 +41,7 @@ class Subtensor:
 
     @classmethod
     def of(
-        cls, storage: Dense | Blocks, rank: int, n_cells: int, rng: np.random.Generator
+        cls, storage: Dense | TiledArray, rank: int, n_cells: int, rng: np.random.Generator
     ) -> Subtensor:
         """Random rows, as many of the long modes as ``n_cells`` allow; all of the short ones."""
         shape = storage.shape
@@ -84,7 +84,7 @@ class SubtensorFit:
         region: Region,
         rng: np.random.Generator,
     ) -> None:
-        assert isinstance(problem.storage, Dense | Blocks)
+        assert isinstance(problem.storage, Dense | TiledArray)
         self.storage = problem.storage
         self.problem = problem
         self.settings = settings

@@ -20,11 +20,11 @@ from smartcpd._common.memory import budget, readable
 from smartcpd._data.labels import LabelledTensor
 from smartcpd._data.storage.dense import Dense
 from smartcpd._data.tiled.source import source_of
-from smartcpd._data.tiled.storage import Blocks, Where
-from smartcpd._data.tiled.tiles import Rows
+from smartcpd._data.tiled.storage import TiledArray, Where
+from smartcpd._data.tiled.tiles import RowsByMode
 from smartcpd._methods.base import Settings
 from smartcpd._methods.tile_descent import Found, TileTask, descended
-from smartcpd._objectives.blocks import BlockSum, block_sum
+from smartcpd._objectives.tiled import BlockSum, block_sum
 from smartcpd._problem.checkpoints.journal import Journal
 from smartcpd._problem.problem import Problem
 from smartcpd.distributed.sharing import workers_of
@@ -55,7 +55,7 @@ class ArrayCluster:
 
     def block_sums(
         self,
-        storage: Blocks,
+        storage: TiledArray,
         loss: Loss,
         tasks: Sequence[tuple[Where, np.ndarray]],
         want_gradient: bool,
@@ -70,7 +70,7 @@ class ArrayCluster:
         self.traffic.received += sum(f.gradient.nbytes for f in found if f is not None)
         return found
 
-    def cells(self, storage: Blocks, where: Sequence[Any]) -> Any:
+    def cells(self, storage: TiledArray, where: Sequence[Any]) -> Any:
         """The cells at some slices or rows, where they can be had cheapest: of a Dask array its own
         workers have them (data, mask, weights); None for what the worker reads by itself."""
         parts = (storage.source.array, storage.mask, storage.weights)
@@ -116,7 +116,7 @@ class TileWorkers:
     """Descents on tiles, made by the workers of a cluster for one run of a solver."""
 
     def __init__(self, cluster: ArrayCluster, problem: Problem, settings: Settings) -> None:
-        assert isinstance(problem.storage, Blocks)
+        assert isinstance(problem.storage, TiledArray)
         self.cluster = cluster
         self.count = cluster.count
         self.storage = problem.storage
@@ -142,23 +142,23 @@ class TileWorkers:
         return found
 
 
-def named(storage: Blocks, rows: Rows) -> str:
+def named(storage: TiledArray, rows: RowsByMode) -> str:
     """What a message calls some rows of every mode."""
     extent = " x ".join(f"{r[0]} to {r[-1]}" for r in rows)
     size = math.prod(len(r) for r in rows) * storage.cell_bytes
     return f"the cells {extent} ({readable(size)})"
 
 
-def slim(storage: Blocks) -> Blocks:
+def slim(storage: TiledArray) -> TiledArray:
     """Without what was computed here, which would be sent along with every task."""
-    return Blocks(storage.source, storage.max_memory, storage.mask, storage.weights)
+    return TiledArray(storage.source, storage.max_memory, storage.mask, storage.weights)
 
 
 def _tile_answer(common: tuple[Problem, Settings], cells: Any, task: TileTask) -> Any:
     """Runs on a worker; the seconds it takes are those after the tile is there."""
     problem, settings = common
     storage = problem.storage
-    assert isinstance(storage, Blocks)
+    assert isinstance(storage, TiledArray)
     with threads.limited_to(threads.resolve(settings.n_threads)):
         loss = problem.loss
         tile = storage.gathered(task.rows, loss) if cells is None else _dense(cells, loss)
@@ -168,7 +168,7 @@ def _tile_answer(common: tuple[Problem, Settings], cells: Any, task: TileTask) -
 
 
 def _block_answer(
-    common: tuple[Blocks, Loss, bool, int], cells: Any, where: Where, A: np.ndarray
+    common: tuple[TiledArray, Loss, bool, int], cells: Any, where: Where, A: np.ndarray
 ) -> Any:
     """Runs on a worker, as `_tile_answer`."""
     storage, loss, want_gradient, n_threads = common
@@ -201,7 +201,7 @@ def fit_array_on(
             "dask.array.from_zarr(path)."
         )
     cluster = ArrayCluster(client)
-    storage = Blocks(
+    storage = TiledArray(
         source,
         budget(parameters.pop("max_memory") or cluster.memory),
         parameters.pop("mask"),

@@ -54,24 +54,24 @@ def updated(
     ``totals`` are the expected counts of all shards for the other modes. ``rows`` and ``counts``
     come along where the worker does not have those of the round before.
     """
-    block, state = held.shard.block, held.state
+    row_range, state = held.shard.row_range, held.state
     if rows is not None and counts is not None:
         state.update(rows=rows, counts=counts)
     elif state.get("round") != number:
         raise LacksStateError
     P, S = state["rows"], state["counts"]
-    others = _others(block.shape, block.mode)
+    others = _others(row_range.shape, row_range.mode)
     rest, value = totals - S, 0.0
-    A = np.empty((sum(block.shape), P.shape[1]))
+    A = np.empty((sum(row_range.shape), P.shape[1]))
     for update in range(updates):
-        A[others] = _unit_others(rest + S, block.shape, block.mode)
-        A[block.local_rows] = P
+        A[others] = _unit_others(rest + S, row_range.shape, row_range.mode)
+        A[row_range.local_rows] = P
         found = summed(held, losses.get("poisson"), "surplus", A, True, False, n_threads)
         if update == 0:
-            # The sum of the model over the block: columns of the other modes sum to one.
+            # The sum of the model over these rows: columns of the other modes sum to one.
             value = found.total + float(P.sum())
         expected = np.maximum(-A * found.gradient, 0.0)
-        P, S = expected[block.local_rows], expected[others]
+        P, S = expected[row_range.local_rows], expected[others]
     held.state = {"rows": P, "counts": S, "round": number + 1}  # type: ignore[dict-item]
     return value, S
 
@@ -151,8 +151,8 @@ class Rounds:
         A, mode = np.empty_like(self.A), self.storage.manifest.mode
         totals = self._totals()
         A[_others(self.storage.shape, mode)] = _unit_others(totals, self.storage.shape, mode)
-        for shard, block in zip(self.storage.pool.shards, rows, strict=True):
-            A[shard.block.rows] = block
+        for shard, found in zip(self.storage.pool.shards, rows, strict=True):
+            A[shard.row_range.rows] = found
         self.A = A
         return value / self.storage.n_observed
 
@@ -180,7 +180,7 @@ class Rounds:
 
     def _rows(self, shard: Shard) -> np.ndarray:
         """As they were when they were fetched last."""
-        return self.A[shard.block.rows]
+        return self.A[shard.row_range.rows]
 
     def _share(self, shard: Shard) -> np.ndarray:
         """The expected counts of a shard; before the first round, by the size of its rows."""

@@ -56,10 +56,10 @@ def shards_of(X: PartitionedTensor, n_shards: int) -> list[Shard]:
     fit = uuid.uuid4().hex
     shards = []
     for number, parts in enumerate(divided([p.nnz for p in X.manifest.parts], n_shards)):
-        blocks = tuple(X.block(k) for k in parts)
+        row_ranges = tuple(X.row_range(k) for k in parts)
         nbytes = X.manifest.entry_bytes * sum(X.manifest.parts[k].nnz for k in parts)
         path = None if held else str(X.path.resolve())
-        shards.append(Shard(fit, number, path, tuple(parts), blocks, nbytes))
+        shards.append(Shard(fit, number, path, tuple(parts), row_ranges, nbytes))
     return shards
 
 

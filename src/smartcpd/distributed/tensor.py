@@ -15,7 +15,7 @@ from smartcpd.distributed.cluster import Cluster
 from smartcpd.distributed.pool import Pool
 from smartcpd.distributed.rounds import rounds, suits
 from smartcpd.losses import Loss
-from smartcpd.partitions.blocks import RowBlock
+from smartcpd.partitions.row_range import RowRange
 from smartcpd.partitions.tensor import PartitionedTensor
 
 
@@ -61,13 +61,13 @@ class ShardedTensor(PartitionedTensor):
         want_gradient: bool,
         n_threads: int,
         convex: bool = False,
-    ) -> Iterator[tuple[RowBlock, Sum]]:
+    ) -> Iterator[tuple[RowRange, Sum]]:
         def arguments(shard: worker.Shard) -> tuple[Any, ...]:
-            return loss, part, shard.block.take(A), want_gradient, convex
+            return loss, part, shard.row_range.take(A), want_gradient, convex
 
         sums = self.pool.ask(worker.summed, arguments)
         for shard, found in zip(self.pool.shards, sums, strict=True):
-            yield shard.block, found
+            yield shard.row_range, found
 
     def _drawn(self, counts: np.ndarray, seeds: np.ndarray) -> list[Entries]:
         def arguments(shard: worker.Shard) -> tuple[Any, ...]:

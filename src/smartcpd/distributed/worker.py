@@ -17,7 +17,7 @@ import numpy as np
 from smartcpd._common import threads
 from smartcpd._data.storage.entries import Entries, smallest
 from smartcpd._data.storage.events import Events
-from smartcpd.partitions.blocks import RowBlock
+from smartcpd.partitions.row_range import RowRange
 
 HELD: dict[tuple[str, int], Held] = {}
 """By fit and shard, what this process holds."""
@@ -35,15 +35,15 @@ class Shard:
     path: str | None
     """Of the folder; None if the entries have to be sent."""
     parts: tuple[int, ...]
-    blocks: tuple[RowBlock, ...]
+    row_ranges: tuple[RowRange, ...]
     """Of the parts."""
     nbytes: int
 
     @property
-    def block(self) -> RowBlock:
+    def row_range(self) -> RowRange:
         """The rows of all of them."""
-        first = self.blocks[0]
-        return RowBlock(first.whole, first.mode, first.first, self.blocks[-1].last)
+        first = self.row_ranges[0]
+        return RowRange(first.whole, first.mode, first.first, self.row_ranges[-1].last)
 
     def __str__(self) -> str:
         first, last = self.parts[0], self.parts[-1]
@@ -115,16 +115,16 @@ def _loaded(shard: Shard, entries: list[Entries] | None) -> list[Events]:
     from smartcpd.partitions.tensor import PartitionedTensor, near_events
 
     if entries is not None:
-        return [near_events(e, b) for e, b in zip(entries, shard.blocks, strict=True)]
+        return [near_events(e, b) for e, b in zip(entries, shard.row_ranges, strict=True)]
     assert shard.path is not None
     tensor = PartitionedTensor.open(shard.path)
     return [tensor.events(number) for number in shard.parts]
 
 
-def within(shard: RowBlock, block: RowBlock) -> RowBlock:
-    """A part as a block of rows of its shard."""
-    first = block.first - shard.first
-    return RowBlock(shard.shape, shard.mode, first, first + block.last - block.first)
+def within(shard: RowRange, row_range: RowRange) -> RowRange:
+    """The rows of a part, counted within those of its shard."""
+    first = row_range.first - shard.first
+    return RowRange(shard.shape, shard.mode, first, first + row_range.last - row_range.first)
 
 
 def summed(
@@ -134,12 +134,12 @@ def summed(
     from smartcpd._data.event_sums import Sum, event_sum
 
     total, G = 0.0, np.zeros_like(A) if want_gradient else np.empty(0)
-    for events, part in zip(held.events, held.shard.blocks, strict=True):
-        block = within(held.shard.block, part)
-        found = event_sum(events, loss, kind, block.take(A), want_gradient, n, convex=convex)
+    for events, part in zip(held.events, held.shard.row_ranges, strict=True):
+        row_range = within(held.shard.row_range, part)
+        found = event_sum(events, loss, kind, row_range.take(A), want_gradient, n, convex=convex)
         total += found.total
         if want_gradient:
-            block.add(G, found.gradient)
+            row_range.add(G, found.gradient)
     return Sum(total, G)
 
 
@@ -147,7 +147,7 @@ def drawn(held: Held, counts: list[int], seeds: list[int], n: int) -> list[Entri
     """So many entries of each part, as `PartitionedTensor.sample` draws them."""
     found = []
     for events, part, count, seed in zip(
-        held.events, held.shard.blocks, counts, seeds, strict=True
+        held.events, held.shard.row_ranges, counts, seeds, strict=True
     ):
         rng = np.random.default_rng(seed)
         chosen = np.sort(rng.choice(len(events), count, replace=False, shuffle=False))

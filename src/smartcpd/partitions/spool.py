@@ -66,10 +66,10 @@ class Spool:
         self._pieces.append(numbers.size)
         self.count += numbers.size
 
-    def divide(self, blocks: Sequence[tuple[int, int]]) -> None:
+    def divide(self, ranges: Sequence[tuple[int, int]]) -> None:
         """Bring every entry to the files of the part that has its row."""
         assert self.dtype is not None
-        lasts = np.array([last for _, last in blocks])
+        lasts = np.array([last for _, last in ranges])
         for number, size in enumerate(self._pieces):
             paths = self._paths(f"piece-{number}")
             columns = [np.load(path, mmap_mode="r") for path in paths]

@@ -22,10 +22,10 @@ from smartcpd._data.storage.sparse import SparseTensor, read_events
 from smartcpd._kernels.compiling import Block
 from smartcpd.errors import IncompatibleError, InvalidDataError
 from smartcpd.losses import Loss
-from smartcpd.partitions.blocks import RowBlock
 from smartcpd.partitions.described import DescribedStorage
 from smartcpd.partitions.manifest import FIGURES, LABELS, Manifest
 from smartcpd.partitions.parquet import read_entries
+from smartcpd.partitions.row_range import RowRange
 
 if TYPE_CHECKING:
     from smartcpd._data.event_sums import Sum
@@ -139,16 +139,16 @@ class PartitionedTensor(DescribedStorage):
     def n_parts(self) -> int:
         return len(self.manifest.parts)
 
-    def block(self, number: int) -> RowBlock:
+    def row_range(self, number: int) -> RowRange:
         """The rows that a part has."""
         part = self.manifest.parts[number]
-        return RowBlock(self.shape, self.manifest.mode, part.first, part.last)
+        return RowRange(self.shape, self.manifest.mode, part.first, part.last)
 
     def events(self, number: int) -> Events:
         """The entries of a part as compiled loops read them, counted from its first row."""
         entries = self.entries(number)
         values = entries.values.astype(self.dtype, copy=False)
-        return near_events(replace(entries, values=values), self.block(number))
+        return near_events(replace(entries, values=values), self.row_range(number))
 
     def event_sums(
         self,
@@ -158,17 +158,17 @@ class PartitionedTensor(DescribedStorage):
         want_gradient: bool,
         n_threads: int,
         convex: bool = False,
-    ) -> Iterator[tuple[RowBlock, Sum]]:
+    ) -> Iterator[tuple[RowRange, Sum]]:
         """What `event_sum` gives for each part, in order, read ahead of their use."""
         for number, events in prefetched(range(self.n_parts), self.events):
-            block = self.block(number)
+            row_range = self.row_range(number)
             yield (
-                block,
+                row_range,
                 event_sum(
                     events,
                     loss,
                     part,
-                    block.take(A),
+                    row_range.take(A),
                     want_gradient,
                     n_threads,
                     convex=convex,
@@ -263,23 +263,25 @@ class PartitionedTensor(DescribedStorage):
         starts = offsets(self.shape)
         own = rows[self.manifest.mode].astype(np.int64) - starts[self.manifest.mode]
         for number, events in prefetched(range(self.n_parts), self.events):
-            block = self.block(number)
-            here = np.flatnonzero((own >= block.first) & (own <= block.last))
+            row_range = self.row_range(number)
+            here = np.flatnonzero((own >= row_range.first) & (own <= row_range.last))
             local = rows[:, here].astype(np.int64) - starts[:-1, None]
-            local[block.mode] -= block.first
-            local += offsets(block.shape)[:-1, None]
+            local[row_range.mode] -= row_range.first
+            local += offsets(row_range.shape)[:-1, None]
             yield here, events, np.ascontiguousarray(local, np.uint32)
 
     def _unread(self) -> IncompatibleError:
         return unread(self, "this reads fibers in any order")
 
 
-def near_events(entries: Entries, block: RowBlock) -> Events:
-    """The entries of a block as compiled loops read them, counted from its first row."""
-    own = entries.columns[block.mode]
-    near = (own - own.dtype.type(block.first)).astype(smallest(block.last - block.first + 1))
-    columns = [near if n == block.mode else c for n, c in enumerate(entries.columns)]
-    return Events(tuple(columns), entries.values, block.shape, entries.weights)
+def near_events(entries: Entries, row_range: RowRange) -> Events:
+    """The entries of a range of rows as compiled loops read them, counted from its first row."""
+    own = entries.columns[row_range.mode]
+    near = (own - own.dtype.type(row_range.first)).astype(
+        smallest(row_range.last - row_range.first + 1)
+    )
+    columns = [near if n == row_range.mode else c for n, c in enumerate(entries.columns)]
+    return Events(tuple(columns), entries.values, row_range.shape, entries.weights)
 
 
 def unread(X: PartitionedTensor, why: str) -> IncompatibleError:

@@ -46,12 +46,12 @@ def write_tensor(
     everything = Entries(list(events.indices), events.values, events.weights)
     column = events.indices[mode]
     counts = np.bincount(column, minlength=X.shape[mode])
-    blocks = row_blocks(counts, _entries_a_part(part_bytes, _entry_bytes(X), len(events)))
+    ranges = row_ranges(counts, _entries_a_part(part_bytes, _entry_bytes(X), len(events)))
 
     def parts() -> Iterator[tuple[int, int, Entries]]:
         # Entries are sorted by this mode first, so that rows are stretches of them.
         ends = np.concatenate([[0], np.cumsum(counts)])
-        for first, last in blocks:
+        for first, last in ranges:
             yield first, last, _stretch(everything, slice(ends[first], ends[last + 1]))
 
     return _written(Path(path), X.shape, X.absent, mode, len(events), parts(), modes, notes)
@@ -100,11 +100,11 @@ def write_pieces(
             spool.add(indices, values)
         if spool.count == 0:
             raise InvalidDataError(f"There are no entries to write to {target}.")
-        blocks = row_blocks(spool.rows, _entries_a_part(part_bytes, spool.entry_bytes, spool.count))
-        spool.divide(blocks)
+        ranges = row_ranges(spool.rows, _entries_a_part(part_bytes, spool.entry_bytes, spool.count))
+        spool.divide(ranges)
 
         def parts() -> Iterator[tuple[int, int, Entries]]:
-            for number, (first, last) in enumerate(blocks):
+            for number, (first, last) in enumerate(ranges):
                 entries = spool.part(number)
                 ready = canonical(
                     entries.columns, entries.values, None, sizes, keep_zeros=absent == "unobserved"
@@ -125,7 +125,7 @@ def _entries_a_part(part_bytes: int | None, entry_bytes: int, count: int) -> int
     return max(1, part_bytes // entry_bytes)
 
 
-def row_blocks(counts: np.ndarray, most: int) -> list[tuple[int, int]]:
+def row_ranges(counts: np.ndarray, most: int) -> list[tuple[int, int]]:
     """Neighbouring rows, first and last, that hold about ``most`` entries at most, or one row."""
     ends = np.cumsum(counts)
     n_parts = max(1, -(-int(ends[-1]) // most))

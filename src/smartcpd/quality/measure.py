@@ -10,7 +10,7 @@ import numpy as np
 from smartcpd._common import threads
 from smartcpd._data.opening import as_storage
 from smartcpd._data.storage import Dense, SparseStorage
-from smartcpd._data.tiled import Blocks
+from smartcpd._data.tiled import TiledArray
 from smartcpd._fitting.mean_loss import mean_loss
 from smartcpd._fitting.model import CPModel
 from smartcpd._inference.excerpt import excerpt
@@ -65,7 +65,7 @@ def measure(model: CPModel, X: Any, absent: str = "zero") -> Quality:
         )
     loss = model.loss_function
     storage = as_storage(X, absent)
-    if isinstance(storage, Blocks):
+    if isinstance(storage, TiledArray):
         model, X, _ = excerpt(model, storage)
         storage = X
     estimate = mean_loss(X, model, absent)  # checks the data as well

@@ -109,12 +109,12 @@ def limited(X: Any, max_memory: str | None) -> Any:
 def needs(X: Any, rank: int, loss: Any) -> list[str]:
     """What a fit part by part will take, in sentences; nothing for data in memory."""
     from smartcpd._data.labels import taken_off
-    from smartcpd._data.tiled import Blocks
+    from smartcpd._data.tiled import TiledArray
     from smartcpd.partitions import PartitionedTensor
     from smartcpd.partitions.preflight import preflight
 
     tensor, _ = taken_off(X)
-    if isinstance(tensor, Blocks):
+    if isinstance(tensor, TiledArray):
         return [f"X is {tensor.plan(rank)}."]
     if not isinstance(tensor, PartitionedTensor):
         return []

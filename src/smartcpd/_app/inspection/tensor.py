@@ -14,7 +14,7 @@ from smartcpd._data.labels import taken_off
 from smartcpd._data.opening import as_storage, in_memory
 from smartcpd._data.storage import SparseStorage, SparseTensor
 from smartcpd._data.storage.observed import observed_values
-from smartcpd._data.tiled import Blocks
+from smartcpd._data.tiled import TiledArray
 from smartcpd._problem.loss_choice import choose_loss
 from smartcpd.errors import SmartCPDError
 from smartcpd.partitions import PartitionedTensor
@@ -33,7 +33,7 @@ def check_tensor(path: str, rank: int = 10) -> dict[str, Any]:
     X = read(path)
     tensor, modes = taken_off(X)
     storage: Any = as_storage(tensor)
-    if isinstance(storage, Blocks):
+    if isinstance(storage, TiledArray):
         in_memory(storage, "check")
     sparse = isinstance(storage, SparseStorage)
     nonzeros, highest = _nonzeros_and_highest(storage)

@@ -15,7 +15,7 @@ from smartcpd._data.tables.account import Account
 from smartcpd._data.tables.counting import cells
 from smartcpd._data.tables.keys import TABLE, Key, Wish
 from smartcpd._data.tables.measure import Measure, measure
-from smartcpd._data.tables.sources import Rows, Source, opened
+from smartcpd._data.tables.sources import Source, TableRows, opened
 from smartcpd._data.tables.sql import SOURCE, explained, listed, one_row, reason
 from smartcpd._data.tables.streaming import Pieces, pieces
 from smartcpd._data.tables.wishes import column_names, find_column, mode_names, wishes
@@ -147,7 +147,7 @@ def _written(out: str | os.PathLike[str], found: Pieces, account: Account) -> La
     return LabelledTensor(tensor, found.modes, account.notes)
 
 
-Aggregation = Callable[[Rows, Sequence[Key], Measure, int, Account], Any]
+Aggregation = Callable[[TableRows, Sequence[Key], Measure, int, Account], Any]
 
 
 def _aggregated(
@@ -183,7 +183,7 @@ def _aggregated(
     return aggregate(rows, keys, measured, max_labels, account), account
 
 
-def _keys(rows: Rows, wished: Sequence[Wish]) -> list[Key]:
+def _keys(rows: TableRows, wished: Sequence[Wish]) -> list[Key]:
     """Find out in one query what keys depend on."""
     wanted = [fact.replace(TABLE, rows.table) for wish in wished for fact in wish.facts]
     facts: tuple[Any, ...] = ()

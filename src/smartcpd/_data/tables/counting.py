@@ -18,7 +18,7 @@ from smartcpd._data.tables.fetching import fetched
 from smartcpd._data.tables.keys import Key
 from smartcpd._data.tables.measure import Measure
 from smartcpd._data.tables.slots import Slots, ranges_wanted, slots
-from smartcpd._data.tables.sources import Rows
+from smartcpd._data.tables.sources import TableRows
 from smartcpd._data.tables.sql import memory_limit, one_row
 from smartcpd.errors import InvalidDataError
 
@@ -33,7 +33,7 @@ SHARE_OF_LIMIT = 1 / 2
 
 
 @dataclass(frozen=True)
-class Cells:
+class CountedCells:
     """What a tensor is made of."""
 
     modes: tuple[Mode, ...]
@@ -43,7 +43,7 @@ class Cells:
 
 
 @dataclass(frozen=True)
-class Plan:
+class CountingPlan:
     """How rows become cells: a number for each key, and which of them share a word."""
 
     numbered: list[Slots]
@@ -53,7 +53,9 @@ class Plan:
     """Rows of the table."""
 
 
-def planned(rows: Rows, keys: Sequence[Key], measure: Measure, max_labels: int) -> Plan:
+def planned(
+    rows: TableRows, keys: Sequence[Key], measure: Measure, max_labels: int
+) -> CountingPlan:
     """Learn what the numbers depend on."""
     wanted = [ranges_wanted(key) for key in keys]
     queries = [sql for part in wanted for sql in part] + list(measure.facts())
@@ -63,12 +65,12 @@ def planned(rows: Rows, keys: Sequence[Key], measure: Measure, max_labels: int) 
     for i, (key, part) in enumerate(zip(keys, wanted, strict=True)):
         numbered.append(slots(i, key, facts[: len(part)], rows, count, max_labels))
         facts = facts[len(part) :]
-    return Plan(numbered, _words(numbered), measure.informed(count, facts), count)
+    return CountingPlan(numbered, _words(numbered), measure.informed(count, facts), count)
 
 
 def cells(
-    rows: Rows, keys: Sequence[Key], measure: Measure, max_labels: int, account: Account
-) -> Cells:
+    rows: TableRows, keys: Sequence[Key], measure: Measure, max_labels: int, account: Account
+) -> CountedCells:
     """Aggregate the rows; the account learns what is left out."""
     plan = planned(rows, keys, measure, max_labels)
     numbered, words = plan.numbered, plan.words
@@ -91,10 +93,10 @@ def cells(
         mode, order = finished_mode(slot, occurs, gathered(slot, index, columns["rows"]), account)
         modes.append(mode)
         indices.append(index if order is None else order[index])
-    return Cells(tuple(modes), tuple(indices), measure.finished(columns), measure.absent)
+    return CountedCells(tuple(modes), tuple(indices), measure.finished(columns), measure.absent)
 
 
-def nothing_used(rows: Rows, account: Account) -> InvalidDataError:
+def nothing_used(rows: TableRows, account: Account) -> InvalidDataError:
     return InvalidDataError(f"No row of {rows.name} can be used. {' '.join(account.losses)}")
 
 
@@ -109,7 +111,11 @@ def _words(numbered: Sequence[Slots]) -> list[list[int]]:
 
 
 def _sorts(
-    rows: Rows, numbered: Sequence[Slots], words: Sequence[Sequence[int]], measure: Measure, n: int
+    rows: TableRows,
+    numbered: Sequence[Slots],
+    words: Sequence[Sequence[int]],
+    measure: Measure,
+    n: int,
 ) -> bool:
     """Whether sorting the rows is quicker than a hash table, and possible."""
     if len(words) > 1 or not measure.sorts or math.prod(slot.size for slot in numbered) <= MANY:
@@ -125,7 +131,11 @@ def _sorts(
 
 
 def _sorted(
-    rows: Rows, numbered: Sequence[Slots], words: Sequence[Sequence[int]], measure: Measure, n: int
+    rows: TableRows,
+    numbered: Sequence[Slots],
+    words: Sequence[Sequence[int]],
+    measure: Measure,
+    n: int,
 ) -> dict[str, np.ndarray]:
     """Words, numbers of rows and values of all cells, from every row of the table."""
     found = fetched(rows.sql(_lines(rows, numbered, words, measure.real())), n)
@@ -135,7 +145,7 @@ def _sorted(
     return {**columns, "value": measure.of_sums(columns)}
 
 
-def grouping(rows: Rows, plan: Plan) -> str:
+def grouping(rows: TableRows, plan: CountingPlan) -> str:
     """The SQL of a group-by, which goes to disk where memory does not suffice."""
     measure = plan.measure
     names = ", ".join(f"w{n}" for n in range(len(plan.words)))
@@ -146,7 +156,7 @@ def grouping(rows: Rows, plan: Plan) -> str:
     )
 
 
-def _grouped(rows: Rows, plan: Plan) -> dict[str, np.ndarray]:
+def _grouped(rows: TableRows, plan: CountingPlan) -> dict[str, np.ndarray]:
     """The same from a group-by."""
     columns = rows.sql(grouping(rows, plan)).fetchnumpy()
     # Sorting by the first word is quicker than by indices later.
@@ -160,7 +170,7 @@ def _width(numbered: Sequence[Slots]) -> int:
 
 
 def _lines(
-    rows: Rows, numbered: Sequence[Slots], words: Sequence[Sequence[int]], value: str | None
+    rows: TableRows, numbered: Sequence[Slots], words: Sequence[Sequence[int]], value: str | None
 ) -> str:
     """Words and the value ``v`` of every row."""
     inner, codes = [], []
@@ -184,7 +194,7 @@ def _lines(
     return f"SELECT {', '.join(packed)} FROM (SELECT {', '.join(inner)} FROM {rows.table}){joins}"
 
 
-def unpacked(columns: dict[str, np.ndarray], plan: Plan) -> dict[str, np.ndarray]:
+def unpacked(columns: dict[str, np.ndarray], plan: CountingPlan) -> dict[str, np.ndarray]:
     """With one column of indices a key instead of words."""
     for n, members in enumerate(plan.words):
         word = columns.pop(f"w{n}")
@@ -216,7 +226,7 @@ class Tally:
             account.missing(name, fault, count, self.rows)
 
 
-def tallied(columns: dict[str, np.ndarray], plan: Plan) -> tuple[np.ndarray, Tally]:
+def tallied(columns: dict[str, np.ndarray], plan: CountingPlan) -> tuple[np.ndarray, Tally]:
     """Which cells are kept, and an account of the rows of the others."""
     rows, measure = columns["rows"], plan.measure
     kept = np.ones(rows.size, bool)

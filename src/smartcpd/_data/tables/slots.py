@@ -15,7 +15,7 @@ from smartcpd._data.labels import Kind, Mode
 from smartcpd._data.tables.columns import Family
 from smartcpd._data.tables.keys import Key, Leading, Numbered
 from smartcpd._data.tables.labelling import arranged
-from smartcpd._data.tables.sources import Rows
+from smartcpd._data.tables.sources import TableRows
 from smartcpd._data.tables.sql import OURS, one_row
 from smartcpd.errors import InvalidDataError
 
@@ -64,7 +64,7 @@ def ranges_wanted(key: Key) -> list[str]:
 
 
 def slots(
-    i: int, key: Key, ranges: Sequence[Any], rows: Rows, count: int, max_labels: int
+    i: int, key: Key, ranges: Sequence[Any], rows: TableRows, count: int, max_labels: int
 ) -> Slots:
     """The numbers of key ``i`` in so many rows."""
     complete = bool(ranges) and ranges[2] == count
@@ -120,7 +120,7 @@ def _whole(key: Key, first: int, last: int, max_labels: int) -> Slots:
     return Slots(key, code, last - first + 1, finish)
 
 
-def _dictionary(i: int, key: Key, rows: Rows, max_labels: int) -> Slots:
+def _dictionary(i: int, key: Key, rows: TableRows, max_labels: int) -> Slots:
     """Labels of any type, numbered by a table."""
     table = f"{OURS}_labels_{i}"
     rows.sql(
@@ -150,7 +150,7 @@ def _dictionary(i: int, key: Key, rows: Rows, max_labels: int) -> Slots:
     return Slots(key, f"t{i}.id", max(count, 1), finish, join, complete=complete)
 
 
-def _leaders(i: int, key: Leading, rows: Rows) -> Slots:
+def _leaders(i: int, key: Leading, rows: TableRows) -> Slots:
     """The most frequent labels, and one number for all others."""
     table = f"{OURS}_labels_{i}"
     rows.sql(
@@ -199,7 +199,7 @@ def _is_whole(key: Key) -> bool:
     return key.column.family is Family.WHOLE and key.expression == key.column.sql
 
 
-def _labels(rows: Rows, table: str) -> np.ndarray:
+def _labels(rows: TableRows, table: str) -> np.ndarray:
     query = f"SELECT label FROM {table} WHERE label IS NOT NULL ORDER BY id"
     return rows.sql(query).fetchnumpy()["label"]
 

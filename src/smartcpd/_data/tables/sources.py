@@ -31,7 +31,7 @@ FEW = 1e-3
 
 
 @dataclass(frozen=True)
-class Rows:
+class TableRows:
     """The rows of a table that are used."""
 
     name: str
@@ -59,17 +59,17 @@ class Source:
             pairs = zip(relation.columns, relation.types, strict=True)
             self.columns = {name: Column(name, str(kind)) for name, kind in pairs}
 
-    def rows(self, columns: list[Column], condition: str) -> Rows:
+    def rows(self, columns: list[Column], condition: str) -> TableRows:
         """Those that fulfil the condition; data in columns is quick to read several times."""
-        return Rows(self.name, SOURCE + condition, self.sql)
+        return TableRows(self.name, SOURCE + condition, self.sql)
 
-    def kept_rows(self, columns: list[Column], condition: str) -> Rows:
+    def kept_rows(self, columns: list[Column], condition: str) -> TableRows:
         """The same, copied to where DuckDB can read them several times."""
         table = f"{OURS}_rows"
         needed = ", ".join(dict.fromkeys(column.sql for column in columns))
         self.sql(f"DROP TABLE IF EXISTS {table}")
         self.sql(f"CREATE TEMP TABLE {table} AS SELECT {needed} FROM {SOURCE}{condition}")
-        return Rows(self.name, table, self.sql)
+        return TableRows(self.name, table, self.sql)
 
     def look_for(self, wanted: list[str]) -> None:
         """Another chance to find columns; only text files have one."""
@@ -175,7 +175,7 @@ class FileSource(Source):
         self.text_columns += columns
         self._open()
 
-    def rows(self, columns: list[Column], condition: str) -> Rows:
+    def rows(self, columns: list[Column], condition: str) -> TableRows:
         if not self.files.is_text:
             return super().rows(columns, condition)
         # Rows set aside from now on count; those of earlier queries are the same ones.
@@ -212,7 +212,7 @@ class RelationSource(Source):
     def sql(self, query: str) -> Any:
         return self.relation.query(SOURCE, query)
 
-    def rows(self, columns: list[Column], condition: str) -> Rows:
+    def rows(self, columns: list[Column], condition: str) -> TableRows:
         return self.kept_rows(columns, condition)
 
     def clear(self) -> None:

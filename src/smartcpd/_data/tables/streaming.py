@@ -11,7 +11,7 @@ import numpy as np
 from smartcpd._data.labels import Mode
 from smartcpd._data.tables.account import Account
 from smartcpd._data.tables.counting import (
-    Plan,
+    CountingPlan,
     Tally,
     finished_mode,
     gathered,
@@ -23,7 +23,7 @@ from smartcpd._data.tables.counting import (
 )
 from smartcpd._data.tables.keys import Key
 from smartcpd._data.tables.measure import Measure
-from smartcpd._data.tables.sources import Rows
+from smartcpd._data.tables.sources import TableRows
 from smartcpd._data.tables.sql import OURS, one_row
 
 PIECE = 1 << 21
@@ -39,8 +39,8 @@ class Pieces:
     used: tuple[int, ...]
     """How many rows of each mode have a cell."""
     absent: str
-    rows: Rows
-    plan: Plan
+    rows: TableRows
+    plan: CountingPlan
     orders: tuple[np.ndarray | None, ...]
 
     def __iter__(self) -> Iterator[tuple[tuple[np.ndarray, ...], np.ndarray]]:
@@ -56,7 +56,7 @@ class Pieces:
 
 
 def pieces(
-    rows: Rows, keys: Sequence[Key], measure: Measure, max_labels: int, account: Account
+    rows: TableRows, keys: Sequence[Key], measure: Measure, max_labels: int, account: Account
 ) -> Pieces:
     """Aggregate the rows; as `counting.cells`, but that the cells stay with DuckDB."""
     plan = planned(rows, keys, measure, max_labels)
@@ -84,7 +84,7 @@ def pieces(
     return Pieces(tuple(modes), tuple(used), measure.absent, rows, plan, tuple(orders))
 
 
-def _columns(rows: Rows, plan: Plan) -> Iterator[tuple[dict[str, Any], np.ndarray]]:
+def _columns(rows: TableRows, plan: CountingPlan) -> Iterator[tuple[dict[str, Any], np.ndarray]]:
     """The columns of some cells at a time, and which of them are kept."""
     (count,) = one_row(rows.sql(f"SELECT count(*) FROM {TABLE}"))
     for start in range(0, count, PIECE):

@@ -1,6 +1,6 @@
 """Dense data larger than memory: an array of which blocks are read, a few at a time."""
 
 from smartcpd._data.tiled.opening import opened, within_memory
-from smartcpd._data.tiled.storage import Blocks, Plan
+from smartcpd._data.tiled.storage import TiledArray, TiledFitNeeds
 
-__all__ = ["Blocks", "Plan", "opened", "within_memory"]
+__all__ = ["TiledFitNeeds", "TiledArray", "opened", "within_memory"]

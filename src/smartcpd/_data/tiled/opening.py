@@ -9,7 +9,7 @@ import numpy as np
 from smartcpd._common.memory import budget
 from smartcpd._data.storage.dense import Dense
 from smartcpd._data.tiled.source import Source, source_of
-from smartcpd._data.tiled.storage import Blocks
+from smartcpd._data.tiled.storage import TiledArray
 from smartcpd.errors import InvalidParameterError
 
 LOADED_SHARE = 0.5
@@ -33,7 +33,7 @@ def native(array: np.ndarray) -> np.ndarray:
 
 def opened(
     X: Any, mask: Any = None, weights: Any = None, max_memory: str | int | None = None
-) -> Dense | Blocks | None:
+) -> Dense | TiledArray | None:
     """The storage of an array that is not in memory; None if X is no such array.
 
     One that is small enough is loaded. A memory map is left to be read in place, cell by cell,
@@ -46,7 +46,9 @@ def opened(
     if not _is_large(source, max_memory):
         return None if mapped else Dense.of(source.whole(), _whole(mask), _whole(weights))
     parts = (("mask", mask), ("weights", weights))
-    return Blocks(source, budget(max_memory), *(_alike(name, part, source) for name, part in parts))
+    return TiledArray(
+        source, budget(max_memory), *(_alike(name, part, source) for name, part in parts)
+    )
 
 
 def _whole(part: Any) -> Any:

@@ -16,7 +16,7 @@ from smartcpd._common.memory import readable
 from smartcpd._common.prefetching import prefetched
 from smartcpd._data.storage.dense import Dense
 from smartcpd._data.tiled.source import Edges, Source, joined, largest_block, slabs
-from smartcpd._data.tiled.tiles import Rows, Tiling, rows_of, some_blocks
+from smartcpd._data.tiled.tiles import RowsByMode, Tiling, rows_of, some_blocks
 from smartcpd.errors import InvalidDataError, InvalidParameterError
 from smartcpd.losses import Loss
 
@@ -46,7 +46,7 @@ class Glimpse:
 
 
 @dataclass(frozen=True)
-class Plan:
+class TiledFitNeeds:
     """What a fit will take, known before it begins."""
 
     array: str
@@ -69,7 +69,7 @@ class Plan:
 
 
 @dataclass(frozen=True, eq=False)
-class Blocks:
+class TiledArray:
     """An array that is read in blocks, with its mask and weights; `Storage` for what fits need.
 
     Means are those of a glimpse. What a cell holds is checked when its block is read.
@@ -223,7 +223,7 @@ class Blocks:
                 slice(int(e[k]), int(e[k + 1])) for e, k in zip(self.edges, at, strict=True)
             )
 
-    def plan(self, rank: int, memory_pairs: int = 40) -> Plan:
+    def plan(self, rank: int, memory_pairs: int = 40) -> TiledFitNeeds:
         """What a fit of this rank takes; refused if that is more than it may have."""
         tiling = self.tiling
         factors = 8 * rank * (2 * sum(self.shape) + memory_pairs * self._rows_of_a_tile(tiling))
@@ -237,7 +237,7 @@ class Blocks:
                 "more, ask for a lower rank, or store the array in smaller chunks."
             )
         size = self.n_cells * self.source.dtype.itemsize
-        return Plan(
+        return TiledFitNeeds(
             f"{self.source.title} of {readable(size)}",
             self.max_memory,
             tiling.cells,
@@ -267,7 +267,7 @@ class Blocks:
         origin = tuple(s.start for s in where)
         return Dense.of_block(self.source.read(where), mask, weights, loss, origin)
 
-    def drawn(self, sizes: Sequence[int], rng: np.random.Generator) -> Rows:
+    def drawn(self, sizes: Sequence[int], rng: np.random.Generator) -> RowsByMode:
         """Random rows of every mode, so many of each, from as few blocks as hold them."""
         found = []
         for edges, n in zip(self.edges, sizes, strict=True):
@@ -275,7 +275,7 @@ class Blocks:
             found.append(np.sort(rng.permutation(rows)[:n]))
         return found
 
-    def gathered(self, rows: Rows, loss: Loss | None = None) -> Dense:
+    def gathered(self, rows: RowsByMode, loss: Loss | None = None) -> Dense:
         """The cells of some rows of every mode; blocks are read one at a time."""
         shape = tuple(len(r) for r in rows)
         array = np.empty(shape, self.source.dtype.newbyteorder("="))
@@ -296,7 +296,7 @@ class Blocks:
                 weights[target] = 1
         return Dense(array, weights)
 
-    def tiles(self, tiles: Iterator[Rows], loss: Loss) -> Iterator[tuple[Rows, Dense]]:
+    def tiles(self, tiles: Iterator[RowsByMode], loss: Loss) -> Iterator[tuple[RowsByMode, Dense]]:
         """Tiles one after another, the next one being read while this is worked on."""
         return prefetched(tiles, lambda rows: self.gathered(rows, loss))
 

@@ -18,7 +18,7 @@ from smartcpd._data.tiled.source import Edges
 CONSIDERED = 64
 """Tiles among which the next one is chosen."""
 
-Rows = list[np.ndarray]
+RowsByMode = list[np.ndarray]
 """Some rows of each mode, in order."""
 
 
@@ -64,7 +64,7 @@ class Tiling:
         """Tiles in an epoch."""
         return int(np.prod(self.groups, dtype=object))
 
-    def epoch(self, rng: np.random.Generator) -> Iterator[Rows]:
+    def epoch(self, rng: np.random.Generator) -> Iterator[RowsByMode]:
         """The rows of every tile, all tiles once."""
         by_mode = [
             [rows_of(e, chosen) for chosen in np.array_split(rng.permutation(len(e) - 1), n)]

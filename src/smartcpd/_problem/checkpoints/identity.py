@@ -14,7 +14,7 @@ import numpy as np
 from smartcpd._common.atomic import replace_file
 from smartcpd._common.version import __version__
 from smartcpd._data.storage import Dense, SparseTensor, Storage
-from smartcpd._data.tiled import Blocks
+from smartcpd._data.tiled import TiledArray
 from smartcpd._problem.problem import Problem
 from smartcpd.errors import CheckpointError
 from smartcpd.partitions.tensor import PartitionedTensor
@@ -90,7 +90,7 @@ def data_digest(storage: Storage) -> str:
     if isinstance(storage, SparseTensor):
         arrays = [*storage.missing, *storage.indices, storage.values]
         kind = f"{storage.nnz} nonzeros, absent {storage.absent}"
-    elif isinstance(storage, Blocks):
+    elif isinstance(storage, TiledArray):
         arrays = [*storage.glimpse.indices, storage.glimpse.x]
         kind = "in blocks"
     else:

@@ -15,7 +15,7 @@ from smartcpd.partitions.tensor import PartitionedTensor
 
 
 @dataclass(frozen=True)
-class PartsObjective(SparseObjective):
+class PartitionedObjective(SparseObjective):
     """As for a tensor in memory, but that every pass takes the parts one after the other.
 
     A part touches only its own rows of the mode that was divided; sums are made in the order of the
@@ -47,5 +47,5 @@ class PartsObjective(SparseObjective):
 
 
 @objective_of.register
-def _(storage: PartitionedTensor, loss: Loss, n_threads: int = 1) -> PartsObjective:
-    return PartsObjective(storage, loss, n_threads)
+def _(storage: PartitionedTensor, loss: Loss, n_threads: int = 1) -> PartitionedObjective:
+    return PartitionedObjective(storage, loss, n_threads)

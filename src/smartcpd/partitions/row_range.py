@@ -10,7 +10,7 @@ from smartcpd._common.stacked import offsets
 
 
 @dataclass(frozen=True)
-class RowBlock:
+class RowRange:
     """Rows ``first`` to ``last`` of a mode of a tensor: a smaller tensor, with factors of its own.
 
     Its stacked factors are those rows of the whole that it has a part in.
@@ -41,12 +41,12 @@ class RowBlock:
         return slice(start, start + self.last - self.first + 1)
 
     def take(self, A: np.ndarray) -> np.ndarray:
-        """The stacked factors of the block, from those of the whole."""
+        """The stacked factors of the range, from those of the whole."""
         start, stop = offsets(self.whole)[self.mode : self.mode + 2]
         return np.concatenate([A[:start], A[self.rows], A[stop:]])
 
     def add(self, G: np.ndarray, local: np.ndarray) -> None:
-        """Add stacked rows of the block to those of the whole."""
+        """Add stacked rows of the range to those of the whole."""
         start, stop = offsets(self.whole)[self.mode : self.mode + 2]
         G[:start] += local[:start]
         G[self.rows] += local[self.local_rows]

@@ -10,7 +10,7 @@ import numpy as np
 
 from smartcpd._common.stacked import offsets
 from smartcpd._data.storage.dense import Dense
-from smartcpd._data.tiled.storage import Blocks, Where
+from smartcpd._data.tiled.storage import TiledArray, Where
 from smartcpd._objectives.base import Estimate, objective_of
 from smartcpd._objectives.dense import DenseObjective
 from smartcpd.losses import Loss
@@ -40,10 +40,10 @@ def block_sum(
 
 
 @dataclass(frozen=True)
-class BlocksObjective:
+class TiledObjective:
     """Sums over the blocks, each of which is read once for a value or a gradient."""
 
-    storage: Blocks
+    storage: TiledArray
     loss: Loss
     n_threads: int = 1
 
@@ -87,5 +87,5 @@ class BlocksObjective:
 
 
 @objective_of.register
-def _(storage: Blocks, loss: Loss, n_threads: int = 1) -> BlocksObjective:
-    return BlocksObjective(storage, loss, n_threads)
+def _(storage: TiledArray, loss: Loss, n_threads: int = 1) -> TiledObjective:
+    return TiledObjective(storage, loss, n_threads)
