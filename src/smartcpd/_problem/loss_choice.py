@@ -9,8 +9,7 @@ import numpy as np
 
 from smartcpd import losses
 from smartcpd._data.storage import SparseStorage, as_storage
-from smartcpd._data.storage.observed import observed_values
-from smartcpd._inference.dispersion import is_whole
+from smartcpd._data.storage.observed import is_whole, observed_values
 from smartcpd.errors import InvalidDataError
 from smartcpd.losses import Loss
 from smartcpd.losses.base import Data
