@@ -8,7 +8,7 @@ import numpy as np
 
 from smartcpd._data.opening import as_storage
 from smartcpd._data.storage import SparseStorage, SparseTensor
-from smartcpd._data.storage.observed import observed_values, weights_at
+from smartcpd._data.storage.observed import is_whole, weights_at
 from smartcpd._data.tiled import TiledArray
 from smartcpd._fitting.model import CPModel
 from smartcpd._inference.excerpt import excerpt
@@ -67,14 +67,6 @@ def _huber(loss: Loss, mean_loss: float) -> float:
     centre = float(np.log(2.0 * mean_loss))
     best = minimize_scalar(cost, bounds=(centre - 5.0, centre + 15.0), method="bounded")
     return float(np.exp(best.x))
-
-
-def is_whole(storage: Any) -> bool:
-    """Whether all values that are stored are whole numbers."""
-    dtype = storage.dtype
-    if dtype.kind != "f":
-        return True
-    return all(bool((v == np.floor(v)).all()) for v in observed_values(storage))
 
 
 def _pearson(model: CPModel, storage: Any, power: float, seed: int) -> float:

@@ -10,8 +10,7 @@ import numpy as np
 from smartcpd import losses
 from smartcpd._data.opening import as_storage
 from smartcpd._data.storage import SparseStorage
-from smartcpd._data.storage.observed import observed_values
-from smartcpd._inference.dispersion import is_whole
+from smartcpd._data.storage.observed import is_whole, observed_values
 from smartcpd.errors import InvalidDataError
 from smartcpd.losses import Loss
 from smartcpd.losses.base import Data

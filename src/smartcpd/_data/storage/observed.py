@@ -20,6 +20,13 @@ def observed_values(storage: Any) -> Iterator[np.ndarray]:
         yield slab if seen is None else slab[seen]
 
 
+def is_whole(storage: Any) -> bool:
+    """Whether all values that are stored are whole numbers."""
+    if storage.dtype.kind != "f":
+        return True
+    return all(bool((v == np.floor(v)).all()) for v in observed_values(storage))
+
+
 def stacked_rows(shape: tuple[int, ...], index: Sequence[np.ndarray]) -> np.ndarray:
     """Cells, given by an index a mode, as their rows in the stacked factors."""
     return (np.stack(index) + offsets(shape)[:-1, None]).astype(np.uint32)

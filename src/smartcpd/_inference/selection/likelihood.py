@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from smartcpd._data.storage import SparseTensor, Storage
+from smartcpd._data.storage.observed import is_whole
 from smartcpd._fitting.model import CPModel
 from smartcpd._inference import dispersion
 from smartcpd._inference.likelihood import BASES, log_base
@@ -35,7 +36,7 @@ def has_density(loss: Loss, storage: Storage) -> bool:
         return 0.0 < loss.params[0] < 1.0
     if loss.name not in BASES or not is_built_in(loss):
         return False
-    return loss.name not in COUNTS or dispersion.is_whole(storage)
+    return loss.name not in COUNTS or is_whole(storage)
 
 
 def log_density(loss: Loss, x: np.ndarray, m: np.ndarray, scale: float) -> np.ndarray:
