@@ -79,7 +79,8 @@ class Registry(Generic[T]):
         Parameters
         ----------
         piece : str or a piece of this kind
-            A name, a name with parameters such as ``"box(0, 1)"``, or a piece, which is returned as it is.
+            A name, a name with parameters such as ``"box(0, 1)"``, or a piece, which is returned
+            as it is.
 
         Returns
         -------

@@ -67,7 +67,7 @@ def _fit(z, weights, floor, column, gamma, work, errors):
 
 @inline
 def _best_rise(rising, falling):
-    """Return how many entries to fit by a rise and the rest by a fall; any such pair has one peak."""
+    """Return how many entries to fit by a rise, the rest by a fall; such a pair has one peak."""
     n = rising.size
     best, least = n, rising[n - 1]
     for rise in range(n - 1, 0, -1):
