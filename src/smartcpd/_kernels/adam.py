@@ -113,7 +113,7 @@ def make_row(n_lanes: int, k: int = 0) -> tuple[Any, Any, Any]:
 
 
 def make_terms(product: Any, n_lanes: int, k: int = 0) -> Any:
-    """Make the function that adds up the columns of a stripe of a cell's product to eight."""
+    """Make the function that adds the lanes of a stripe of a cell's product to each other."""
     if k == n_lanes - 1:
         return numba.njit(lambda own, A, at, r: own[k] * product(A, at, r + k * LANES))
     go_on = make_terms(product, n_lanes, k + 1)
