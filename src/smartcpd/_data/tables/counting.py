@@ -1,4 +1,4 @@
-"""The group-by, and its groups as indices and values.
+"""The group-by that turns rows of a table into cells, and cells into indices and values.
 
 Rows that lack something get numbers of their own, so that one pass counts them on the way.
 """
@@ -23,18 +23,18 @@ from smartcpd._data.tables.sql import memory_limit, one_row
 from smartcpd.errors import InvalidDataError
 
 WORD = 62
-"""Bits that are filled of a signed integer of 64."""
+"""Number of bits of a 64-bit signed integer that are used."""
 SHORT_WORD = 31
-"""Bits that a signed integer of 32 has."""
+"""Number of bits of a 32-bit signed integer that are used."""
 MANY = 1 << 20
-"""Possible cells up to here are left to a hash table, which stays in the processor's cache."""
+"""Up to so many possible cells a hash table is used, which then stays in the processor's cache."""
 SHARE_OF_LIMIT = 1 / 2
-"""Of the memory that may be used: rows that are sorted must fit."""
+"""The share of the allowed memory that rows to be sorted may take."""
 
 
 @dataclass(frozen=True)
 class Cells:
-    """What a tensor is made of."""
+    """The indices and values of a tensor, and its modes."""
 
     modes: tuple[Mode, ...]
     indices: tuple[np.ndarray, ...]
@@ -44,17 +44,17 @@ class Cells:
 
 @dataclass(frozen=True)
 class Plan:
-    """How rows become cells: a number for each key, and which of them share a word."""
+    """A plan of how rows become cells: a number for each key, and which of them share a word."""
 
     numbered: list[Slots]
     words: list[list[int]]
     measure: Measure
     count: int
-    """Rows of the table."""
+    """Number of rows of the table."""
 
 
 def planned(rows: Rows, keys: Sequence[Key], measure: Measure, max_labels: int) -> Plan:
-    """Learn what the numbers depend on."""
+    """Query what the numbers of the keys depend on, and make the plan."""
     wanted = [ranges_wanted(key) for key in keys]
     queries = [sql for part in wanted for sql in part] + list(measure.facts())
     found = one_row(rows.sql(f"SELECT {', '.join(['count(*)', *queries])} FROM {rows.table}"))
@@ -69,7 +69,7 @@ def planned(rows: Rows, keys: Sequence[Key], measure: Measure, max_labels: int) 
 def cells(
     rows: Rows, keys: Sequence[Key], measure: Measure, max_labels: int, account: Account
 ) -> Cells:
-    """Aggregate the rows; the account learns what is left out."""
+    """Aggregate the rows, and enter in the account what is left out."""
     plan = planned(rows, keys, measure, max_labels)
     numbered, words = plan.numbered, plan.words
     if _sorts(rows, numbered, words, plan.measure, plan.count):
@@ -99,7 +99,9 @@ def nothing_used(rows: Rows, account: Account) -> InvalidDataError:
 
 
 def _words(numbered: Sequence[Slots]) -> list[list[int]]:
-    """Which keys share an integer of 64 bits; those with most rows first, as tensors are sorted."""
+    """Choose which keys share an integer of 64 bits; those with most rows first, as tensors are
+    sorted.
+    """
     words: list[list[int]] = [[]]
     for i in sorted(range(len(numbered)), key=lambda i: -numbered[i].size):
         if sum(numbered[j].bits for j in [*words[-1], i]) > WORD:
@@ -118,16 +120,16 @@ def _sorts(
     size = _width(numbered) // 8
     if measure.column is not None:
         bits += n.bit_length()
-        # A value, and the row it is in.
+        # A sorted row takes its value and its number.
         size += 16
-    # Twice, since the result of DuckDB becomes an array.
+    # The memory is needed twice, since the result of DuckDB becomes an array.
     return bits <= WORD and 2 * n * size <= SHARE_OF_LIMIT * memory_limit(rows.sql)
 
 
 def _sorted(
     rows: Rows, numbered: Sequence[Slots], words: Sequence[Sequence[int]], measure: Measure, n: int
 ) -> dict[str, np.ndarray]:
-    """Words, numbers of rows and values of all cells, from every row of the table."""
+    """Return words, numbers of rows and values of all cells, by sorting all rows of the table."""
     found = fetched(rows.sql(_lines(rows, numbered, words, measure.real())), n)
     if measure.column is None:
         return sorting.counted(found["w0"])
@@ -136,7 +138,7 @@ def _sorted(
 
 
 def grouping(rows: Rows, plan: Plan) -> str:
-    """The SQL of a group-by, which goes to disk where memory does not suffice."""
+    """Return the SQL of a group-by, which goes to disk where memory does not suffice."""
     measure = plan.measure
     names = ", ".join(f"w{n}" for n in range(len(plan.words)))
     return (
@@ -147,7 +149,7 @@ def grouping(rows: Rows, plan: Plan) -> str:
 
 
 def _grouped(rows: Rows, plan: Plan) -> dict[str, np.ndarray]:
-    """The same from a group-by."""
+    """Return words, numbers of rows and values of all cells, by a group-by."""
     columns = rows.sql(grouping(rows, plan)).fetchnumpy()
     # Sorting by the first word is quicker than by indices later.
     order = np.argsort(columns["w0"])
@@ -155,14 +157,14 @@ def _grouped(rows: Rows, plan: Plan) -> dict[str, np.ndarray]:
 
 
 def _width(numbered: Sequence[Slots]) -> int:
-    """Bits of the integers that words are made of: half as many bytes take less time."""
+    """Return the bits of the integers that words are made of: half as many bytes take less time."""
     return 32 if sum(slot.bits for slot in numbered) < SHORT_WORD else 64
 
 
 def _lines(
     rows: Rows, numbered: Sequence[Slots], words: Sequence[Sequence[int]], value: str | None
 ) -> str:
-    """Words and the value ``v`` of every row."""
+    """Return the SQL of the words and the value ``v`` of every row."""
     inner, codes = [], []
     whole = "INTEGER" if _width(numbered) == 32 else "BIGINT"
     for i, slot in enumerate(numbered):
@@ -185,7 +187,7 @@ def _lines(
 
 
 def unpacked(columns: dict[str, np.ndarray], plan: Plan) -> dict[str, np.ndarray]:
-    """With one column of indices a key instead of words."""
+    """Replace words by one column of indices a key."""
     for n, members in enumerate(plan.words):
         word = columns.pop(f"w{n}")
         shift = 0
@@ -201,7 +203,7 @@ def unpacked(columns: dict[str, np.ndarray], plan: Plan) -> dict[str, np.ndarray
 
 @dataclass(frozen=True)
 class Tally:
-    """Rows of the table that were left out, by column and reason, of so many."""
+    """How many rows of a table were left out, by column and reason."""
 
     counts: dict[tuple[str, str], int]
     rows: int
@@ -217,7 +219,7 @@ class Tally:
 
 
 def tallied(columns: dict[str, np.ndarray], plan: Plan) -> tuple[np.ndarray, Tally]:
-    """Which cells are kept, and an account of the rows of the others."""
+    """Return which cells are kept, and a tally of the rows of the others."""
     rows, measure = columns["rows"], plan.measure
     kept = np.ones(rows.size, bool)
     counts: dict[tuple[str, str], int] = {}
@@ -239,14 +241,16 @@ def tallied(columns: dict[str, np.ndarray], plan: Plan) -> tuple[np.ndarray, Tal
 
 
 def gathered(slot: Slots, index: np.ndarray, rows: np.ndarray) -> int:
-    """Rows of the table in the row of the mode that is for all other labels."""
+    """Return how many rows of the table are in the row of the mode for all other labels."""
     return int(rows[index == slot.size - 1].sum()) if slot.gathers else 0
 
 
 def finished_mode(
     slot: Slots, occurs: np.ndarray, in_others: int, account: Account
 ) -> tuple[Mode, np.ndarray | None]:
-    """The mode with rows for what occurs, and the row of each number if it is another."""
+    """Return the mode with rows for what occurs, and the row of each number if that differs from
+    the number.
+    """
     mode, order = slot.finish(occurs)
     if in_others:
         account.decide(
