@@ -22,14 +22,16 @@ from smartcpd.partitions.preflight import preflight
 
 EXAMPLE_PARAMETERS = {"beta": "beta(0.5)", "negative-binomial": "negative-binomial(1)"}
 COPIES_OF_FACTORS = 6
-"""Factors, gradients, averages and step states that a fit keeps at a time, about."""
+"""About how many arrays of the size of the factors a fit keeps: factors, gradients, averages, step
+states.
+"""
 SPARSE_BELOW = 0.1
 LARGE = 2e6
-"""Cells above which it matters that a dense array is mostly zeros."""
+"""Number of cells above which it matters that a dense array is mostly zeros."""
 
 
 def check_tensor(path: str, rank: int = 10) -> dict[str, Any]:
-    """Figures and advice about a file that holds a tensor; only what JSON knows."""
+    """Return figures and advice about a file that holds a tensor, in types that JSON knows."""
     X = read(path)
     tensor, modes = taken_off(X)
     storage: Any = as_storage(tensor)
@@ -61,7 +63,9 @@ def check_tensor(path: str, rank: int = 10) -> dict[str, Any]:
 
 
 def _nonzeros_and_highest(storage: Any) -> tuple[int, float]:
-    """Of the values that are stored, which may be too many for memory."""
+    """Count the nonzeros and find the largest value of what is stored, which may exceed the
+    memory.
+    """
     nonzeros, highest = 0, -math.inf
     for values in observed_values(storage):
         if values.size:
@@ -71,7 +75,7 @@ def _nonzeros_and_highest(storage: Any) -> tuple[int, float]:
 
 
 def _complaint(storage: Any, name: str) -> str | None:
-    """Why a loss cannot describe the data, or nothing."""
+    """Say why a loss cannot describe the data, or return None."""
     loss = losses.get(EXAMPLE_PARAMETERS.get(name, name))
     try:
         storage.check(loss)
@@ -83,7 +87,7 @@ def _complaint(storage: Any, name: str) -> str | None:
 
 
 def _duplicates(path: str, storage: Any) -> int:
-    """Entries of a text file beyond the first of their cell."""
+    """Count the entries of a text file beyond the first of their cell."""
     file, _ = split(path)
     if ".tns" not in format_of(file).suffixes:
         return 0
@@ -151,7 +155,7 @@ def _empty_rows(storage: Any) -> list[int]:
 
 
 def _memory() -> int | None:
-    """Of the machine, in bytes, where it tells."""
+    """Return the bytes of memory of the machine, if it tells."""
     try:
         return math.prod(os.sysconf(name) for name in ("SC_PAGE_SIZE", "SC_PHYS_PAGES"))
     except (AttributeError, OSError, ValueError):
