@@ -45,19 +45,21 @@ class SmartCPD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     step : str or Step
         "constant(eta)", "diminishing(eta, decay)", "adagrad", "jensen", "mixed"; "auto" picks it
         from the loss.
-    solver : str or Solver
-        "core" fits dense data from scratch: a compressed tensor, a quasi-Newton finish, a second
-        look; "large" does so for tensors of which full passes are costly; "online" fits sparse
-        counts or events from scratch, "observed" sparse data of which other cells are unknown;
-        "parts" fits a sample of what is larger than ``max_memory``, then all of it by full passes.
-        "smd" is stochastic mirror descent, the paper's method. The
-        rest go on from one start by full passes: "mm" multiplicative updates of nonnegative factors
-        (poisson and bernoulli-odds, with simplex factors too; gaussian for data >= 0; for dense
-        data also gamma and beta(b)), "md" block mirror descent (any loss and constraint), "als"
-        alternating least squares (gaussian), "lbfgs" L-BFGS-B, "ggn"
-        generalised Gauss-Newton; or by sampled cells: "gcp-adam"
-        (Kolda and Hong). "auto" chooses, as the guide explains. A `Solver` that has settings of its
-        own, such as ``GCPAdam(rate=1e-2).solver()``, is taken as it is.
+    solver : str, Strategy or Method
+        "auto" chooses, as the guide explains. A strategy goes from the data to a model, and makes
+        starts of its own: "dense" (a compressed tensor, a quasi-Newton finish, a second look),
+        "subsampled" (dense data of which full passes are costly), "few-events" (dense but nearly
+        empty), "simplex" (dense, with columns on the simplex), "sparse" (counts or events),
+        "completion" (sparse, of which other cells are unknown), "tiled" and "partitioned" (dense
+        and sparse data larger than ``max_memory``). A method improves one start, yours or a random
+        one: "smd" stochastic mirror descent, the paper's method; by full passes "mm" multiplicative
+        updates of nonnegative factors (poisson and bernoulli-odds, with simplex factors too;
+        gaussian for data >= 0; for dense data also gamma and beta(b)), "md" block mirror descent
+        (any loss and constraint), "als" alternating least squares (gaussian), "lbfgs" L-BFGS-B,
+        "ggn" generalised Gauss-Newton, "quasi-newton" (dense data); by samples "growing-samples"
+        (dense), "tile-descents" (arrays on disk), "gcp-adam" (Kolda and Hong). A method that has
+        settings of its own, such as ``smartcpd.solvers.GCPAdam(rate=1e-2).solver()``, is taken as
+        it is. With ``init=`` a strategy leaves out its search and goes on from there.
     sampler : str or Sampler
         What a stochastic iteration reads: "uniform" fibers, the paper's; for sparse data also
         "nonzeros" (or "nonzeros(batch)") one by one, and all nonzeros of "nonempty" fibers, both
@@ -76,8 +78,8 @@ class SmartCPD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     overcomplete : float
         A random start has this many times ``rank`` components, and those that prove superfluous
         are merged after a few epochs: it saves most runs from ending with a component wasted. With
-        1 (and ``averaging=False``) "smd" is the paper's Algorithm 1 and nothing else; "online" has
-        widths of its own.
+        1 (and ``averaging=False``) "smd" is the paper's Algorithm 1 and nothing else; strategies have
+        widths of their own.
     max_epochs : int
         An epoch of "smd" samples as many entries as the tensor has (and makes at least 100
         iterations); one of a solver that makes full passes is a step.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from smartcpd._data.labels import taken_off
 from smartcpd._problem.problem import check_integer
 from smartcpd.errors import IncompatibleError, InvalidParameterError, MissingExtraError
 from smartcpd.partitions.held import HeldParts, held_parts
@@ -68,8 +69,6 @@ def as_cluster(client: Any) -> Cluster:
 
 def parts_of(X: Any) -> PartitionedTensor:
     """Return what a cluster can share out: a partitioned folder, or a list of tensors."""
-    from smartcpd._data.labels import taken_off
-
     X, _ = taken_off(X)
     if isinstance(X, PartitionedTensor):
         return X

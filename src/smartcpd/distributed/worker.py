@@ -15,9 +15,11 @@ from typing import Any
 import numpy as np
 
 from smartcpd._common import threads
+from smartcpd._data.event_sums import Sum, event_sum
 from smartcpd._data.storage.entries import Entries, smallest
 from smartcpd._data.storage.events import Events
 from smartcpd.partitions.row_range import RowRange
+from smartcpd.partitions.tensor import PartitionedTensor, near_events
 
 HELD: dict[tuple[str, int], Held] = {}
 """What this process holds, by fit and number of the shard."""
@@ -112,8 +114,6 @@ def forget(fit: str) -> None:
 
 
 def _loaded(shard: Shard, entries: list[Entries] | None) -> list[Events]:
-    from smartcpd.partitions.tensor import PartitionedTensor, near_events
-
     if entries is not None:
         return [near_events(e, b) for e, b in zip(entries, shard.row_ranges, strict=True)]
     assert shard.path is not None
@@ -131,8 +131,6 @@ def summed(
     held: Held, loss: Any, kind: str, A: np.ndarray, want_gradient: bool, convex: bool, n: int
 ) -> Any:
     """Return the sum over the events of a shard, part after part, and its gradient."""
-    from smartcpd._data.event_sums import Sum, event_sum
-
     total, G = 0.0, np.zeros_like(A) if want_gradient else np.empty(0)
     for events, part in zip(held.events, held.shard.row_ranges, strict=True):
         row_range = within(held.shard.row_range, part)

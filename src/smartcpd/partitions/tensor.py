@@ -7,14 +7,14 @@ import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from smartcpd._common import memory
 from smartcpd._common.prefetching import prefetched
 from smartcpd._common.stacked import offsets
-from smartcpd._data.event_sums import event_sum
+from smartcpd._data.event_sums import Sum, event_sum
 from smartcpd._data.labels import LabelledTensor, Mode
 from smartcpd._data.storage.entries import Entries, significance, smallest
 from smartcpd._data.storage.events import Events
@@ -27,12 +27,9 @@ from smartcpd.partitions.manifest import FIGURES, LABELS, Manifest
 from smartcpd.partitions.parquet import read_entries
 from smartcpd.partitions.row_range import RowRange
 
-if TYPE_CHECKING:
-    from smartcpd._data.event_sums import Sum
-
 WORKING_COPIES = 2.2
-"""Of the entries, that a fit in memory holds at its peak: the draws of sampled batches beside it,
-or what they are made from."""
+"""Copies of the entries that a fit in memory holds at its peak: draws of sampled batches, or what
+the entries are made from, stand beside them."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

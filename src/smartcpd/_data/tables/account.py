@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
-logger = logging.getLogger("smartcpd._data.tables")
+logger = logging.getLogger("smartcpd.tables")
 
 
 class Account:

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
 from smartcpd._common.doors import doors
+from smartcpd._fitting.converters import required
 from smartcpd._fitting.model import CPModel
 from smartcpd._inference.selection.candidates import Candidate
 from smartcpd._inference.selection.rule import Choice, Key, behind
@@ -117,8 +118,6 @@ class Selection:
 
     def to_frame(self) -> Any:
         """The table as a pandas DataFrame."""
-        from smartcpd._fitting.converters import required
-
         return required("pandas", "A selection as a DataFrame").DataFrame(self.table)
 
     def plot(self, ax: Any = None) -> Any:

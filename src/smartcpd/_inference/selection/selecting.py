@@ -12,6 +12,7 @@ import numpy as np
 
 from smartcpd._data.labels import taken_off
 from smartcpd._data.storage import Storage
+from smartcpd._fitting.model import CPModel
 from smartcpd._inference.selection.candidates import Candidate, candidates_of, is_overdispersed
 from smartcpd._inference.selection.cross_validation import check_problem, opened
 from smartcpd._inference.selection.result import Replication, Selection, rows_of
@@ -225,6 +226,4 @@ def _replicated(
 
 
 def _labelled(model: Any, modes: Any) -> Any:
-    from smartcpd._fitting.model import CPModel
-
     return CPModel(model.factors, model.weights, model.loss_function, modes)
