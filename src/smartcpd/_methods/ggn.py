@@ -21,7 +21,7 @@ import numpy as np
 from smartcpd._data.storage import SparseTensor
 from smartcpd._methods.base import Method, Result, Task
 from smartcpd._methods.bounded_quadratic import BoundedQuadratic
-from smartcpd._methods.loop import Loop, Row
+from smartcpd._methods.loop import Loop, Row, ended_by_residual
 from smartcpd._methods.mm import entries_of
 from smartcpd._methods.preconditioner import Preconditioner
 from smartcpd._methods.quasi_newton import Point
@@ -29,7 +29,6 @@ from smartcpd._methods.tracker import Tracker
 from smartcpd._objectives import Estimate, objective_of
 from smartcpd._objectives.dense import DenseObjective
 from smartcpd._objectives.fisher_weights import Marginals
-from smartcpd._objectives.kkt import relative_kkt_residual
 from smartcpd._objectives.sparse import SparseObjective
 from smartcpd._problem.bounds import bounds, check_bounds
 from smartcpd._problem.history import Status
@@ -53,7 +52,6 @@ STEEP, LONGEST = 0.1, 3.0
 and to what length at most."""
 BELOW_ROUNDING = 1e-15
 """Of the loss: gains that cannot be told from nothing."""
-SMALL_RESIDUAL = 1e-4
 
 
 def check(problem: Problem) -> None:
@@ -97,7 +95,7 @@ class Descent:
         found = self._step(point)
         self.tracker.epoch += 1
         if found is None:
-            return self._ended(point)
+            return ended_by_residual(self.tracker, point.A, "a Gauss-Newton step", "lbfgs")
         self.last, self.point = point, found
         return None
 
@@ -194,22 +192,6 @@ class Descent:
     def _count_pass(self) -> None:
         self.tracker.check_time()
         self.tracker.entries += self.entries
-
-    def _ended(self, point: Point) -> Status:
-        """The residual tells whether a step that gains nothing is one from a solution."""
-        tracker = self.tracker
-        residual = relative_kkt_residual(tracker.problem, point.A, tracker.settings.n_threads)
-        if residual < SMALL_RESIDUAL:
-            return Status(
-                True,
-                f"Converged: at epoch {tracker.epoch} a Gauss-Newton step no longer lowers the "
-                f"loss; the KKT residual is {residual:.1e}.",
-            )
-        return Status(
-            False,
-            f"Stopped at epoch {tracker.epoch}: no Gauss-Newton step lowers the loss, although "
-            f"the KKT residual is still {residual:.1e}. Use another start, or solver='lbfgs'.",
-        )
 
 
 def _run(task: Task) -> Result:

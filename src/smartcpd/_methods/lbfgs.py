@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from smartcpd._methods.base import Method, Result, Task
+from smartcpd._methods.loop import ended_by_residual
 from smartcpd._methods.mm import entries_of
 from smartcpd._methods.tracker import EndedError, Tracker
 from smartcpd._objectives import Estimate
 from smartcpd._objectives.comparable import SteadyObjective
-from smartcpd._objectives.kkt import relative_kkt_residual
 from smartcpd._problem.bounds import bounds, check_bounds
 from smartcpd._problem.history import Status
 from smartcpd._problem.problem import Problem
@@ -22,7 +22,6 @@ from smartcpd._problem.problem import Problem
 REFRESH = 50
 """Iterations after which an approximate background is settled anew. More than multiplicative
 updates make, since what the method has learnt of the curvature is lost each time."""
-SMALL_RESIDUAL = 1e-4
 UNLIMITED = 1 << 30
 
 
@@ -84,7 +83,9 @@ class Descent:
             self.begun_at, self.answers, self.recorded = None, [], 0
             settled = found.nit <= 1 and not self.objective.is_stale(self.A)
             if settled or not moves:
-                return self._ended()
+                # SciPy may call it convergence or a failed line search, and both can happen
+                # elsewhere than at a solution.
+                return ended_by_residual(self.tracker, self.A, "an iteration of L-BFGS-B", "smd")
 
     def _value_and_gradient(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         self.asked += 1
@@ -127,23 +128,6 @@ class Descent:
         status = self.tracker.record(self.A, Estimate(value), "lbfgs")
         if status is not None:
             raise EndedError(status)
-
-    def _ended(self) -> Status:
-        """The residual tells: at a solution, where rounding hides what is left to gain, SciPy may
-        call it convergence or a failed line search, and both can happen elsewhere."""
-        problem, epoch = self.tracker.problem, self.tracker.epoch
-        residual = relative_kkt_residual(problem, self.A, self.tracker.settings.n_threads)
-        if residual < SMALL_RESIDUAL:
-            return Status(
-                True,
-                f"Converged: at epoch {epoch} an iteration of L-BFGS-B no longer lowers the loss; "
-                f"the KKT residual is {residual:.1e}.",
-            )
-        return Status(
-            False,
-            f"Stopped at epoch {epoch}: the line search of L-BFGS-B finds no lower loss, although "
-            f"the KKT residual is still {residual:.1e}. Use another start, or solver='smd'.",
-        )
 
 
 def _run(task: Task) -> Result:

@@ -13,7 +13,11 @@ import numpy as np
 
 from smartcpd._methods.tracker import EndedError, Tracker
 from smartcpd._objectives import Estimate
+from smartcpd._objectives.kkt import relative_kkt_residual
 from smartcpd._problem.history import Status
+
+SMALL_RESIDUAL = 1e-4
+"""The relative KKT residual below which a method that gains nothing has found a solution."""
 
 
 class Row(NamedTuple):
@@ -92,3 +96,16 @@ def raised(tracker: Tracker, row: Row) -> None:
     status = unless_converged(tracker, row)
     if status is not None:
         raise EndedError(status)
+
+
+def ended_by_residual(tracker: Tracker, A: np.ndarray, step: str, other: str) -> Status:
+    """The status where a step gains nothing: the residual tells whether that is at a solution."""
+    residual = relative_kkt_residual(tracker.problem, A, tracker.settings.n_threads)
+    what = f"at epoch {tracker.epoch} {step} no longer lowers the loss"
+    if residual < SMALL_RESIDUAL:
+        return Status(True, f"Converged: {what}; the KKT residual is {residual:.1e}.")
+    return Status(
+        False,
+        f"Stopped: {what}, although the KKT residual is still {residual:.1e}. Use another start, "
+        f"or solver='{other}'.",
+    )
