@@ -237,7 +237,7 @@ def test_full_passes_work_on_disk(planted, tmp_path):
 def test_what_a_fit_will_take_is_told_before(planted, tmp_path):
     X = in_zarr(planted.data, tmp_path / "x.zarr")
     told = smartcpd.explain(X, RANK, "poisson", max_memory=SMALL)
-    assert "solver blocks" in told
+    assert "solver tiled" in told
     assert "tiles" in told
     assert "max_memory 800 kB" in told
 

@@ -187,7 +187,7 @@ def test_quality_is_measured_part_by_part(counts, folder):
 
 def test_needs_are_told_and_refused_beforehand(folder):
     text = smartcpd.explain(folder, RANK, "poisson", max_memory=LITTLE)
-    assert "solver parts" in text
+    assert "solver partitioned" in text
     assert "6 parts" in text
     assert "of memory of 600 kB allowed" in text
     with pytest.raises(SmartCPDError, match=r"needs about .* max_memory is 200 kB"):
