@@ -76,7 +76,7 @@ class DenseSlices:
         return (
             np.require(x, np.float64, ["C", "W"]),
             np.empty((0, 0)) if w is None else np.require(w, np.float64, ["C", "W"]),
-            np.ascontiguousarray(H.T),
+            np.require(H.T, None, ["C", "W"]),
         )
 
     def row_totals(self) -> np.ndarray:
