@@ -49,12 +49,12 @@ NOT_IDENTIFYING = {
     "checkpoint_every",
     "resume",
 }
-"""Parameters that a fit which is resumed may have other values of, or that are compared apart."""
+"""Parameters that may differ when a fit is resumed, or that are compared separately."""
 
 
 @dataclass(frozen=True)
 class Fit:
-    """What `decompose` and `SmartCPD` are made of."""
+    """All that a fit found; `decompose` and `SmartCPD` return parts of it."""
 
     model: CPModel
     loss: float
@@ -65,7 +65,7 @@ class Fit:
     consensus: Consensus | None = None
     """What several starts agree on, where at least two came to their end."""
     traffic: Any = None
-    """What went to and from the workers of a cluster."""
+    """The bytes and seconds of the exchange with the workers of a cluster, if there was one."""
 
 
 def fit(
@@ -210,17 +210,17 @@ def fit(
 
 @dataclass(frozen=True)
 class Report:
-    """What a callback receives after each epoch."""
+    """The report that a callback receives after each epoch."""
 
     record: Record
     model: Callable[[], CPModel]
     """Builds the model of this row; while several runs compete, not always the best so far."""
     is_best: bool = True
-    """Whether it is what the fit would return if it ended here."""
+    """Whether this model is what the fit would return if it ended here."""
 
     @classmethod
     def of(cls, epoch: Epoch, loss: Loss) -> Report:
-        """Tell a user's callback what an observer of the run was told."""
+        """Make a report for a user's callback from the state of a run."""
         return cls(
             epoch.record, lambda: CPModel(epoch.factors(), loss_function=loss), epoch.is_best
         )
@@ -230,7 +230,7 @@ FIT_PARAMETERS = set(inspect.signature(fit).parameters) - {"X", "client"}
 
 
 def generator(random_state: Any) -> np.random.Generator:
-    """A generator from a seed, a Generator, scikit-learn's RandomState, or nothing."""
+    """Return a generator from a seed, a Generator, scikit-learn's RandomState, or nothing."""
     if isinstance(random_state, np.random.RandomState):
         random_state = random_state.randint(2**31)
     try:
@@ -243,10 +243,17 @@ def generator(random_state: Any) -> np.random.Generator:
 
 
 def explain(X: Any, rank: int, loss: Any = "gaussian", **parameters: Any) -> str:
-    """What a fit with these parameters would do, without doing it.
+    """Say what a fit with these parameters would do, without doing it.
 
-    Takes what `decompose` takes; returns the problem as it was understood, the solver and the
-    reason for it.
+    Parameters
+    ----------
+    X, rank, loss, **parameters
+        As for `decompose`.
+
+    Returns
+    -------
+    str
+        The problem as it was understood, the solver and the reason for it.
 
     Examples
     --------
@@ -254,9 +261,9 @@ def explain(X: Any, rank: int, loss: Any = "gaussian", **parameters: Any) -> str
     >>> X, _ = smartcpd.datasets.count((30, 30, 30), rank=3, random_state=0)
     >>> print(smartcpd.explain(X, 3, "poisson"))  # doctest: +ELLIPSIS
     30x30x30, rank 3, loss poisson, constraint nonnegative, ...
-    solver core: X is dense and has at most 8388608 cells
+    solver ...: X is dense and has at most 8388608 cells
     """
-    inspect.signature(fit).bind(X, rank, loss, **parameters)  # a name that fit has not is an error
+    inspect.signature(fit).bind(X, rank, loss, **parameters)  # raises an error for unknown names
     names = ("mirror", "constraint", "step", "sampler", "absent", "mask", "weights", "max_memory")
     problem = Problem.build(X, rank, loss, **{n: v for n, v in parameters.items() if n in names})
     solver = solvers.get(parameters.get("solver", "auto"))
@@ -274,7 +281,7 @@ def explain(X: Any, rank: int, loss: Any = "gaussian", **parameters: Any) -> str
 
 
 def _settings(problem: Problem, parameters: dict[str, Any]) -> Settings:
-    """The settings of a fit, as far as the choice of a solver depends on them."""
+    """Return the settings of a fit, as far as the choice of a solver depends on them."""
     init = parameters.get("init", "random")
     return make_settings(
         problem,
@@ -313,6 +320,13 @@ def decompose(X: Any, rank: int, loss: Any = "gaussian", **parameters: Any) -> C
     Returns
     -------
     CPModel
+
+    Examples
+    --------
+    >>> import smartcpd
+    >>> X, _ = smartcpd.datasets.count((10, 9, 8), rank=1, random_state=0)
+    >>> smartcpd.decompose(X, 1, "poisson", random_state=0)
+    CPModel(shape=10x9x8, rank=1, loss=poisson)
     """
     return fit(X, rank, loss, **parameters).model
 
