@@ -1,6 +1,4 @@
-"""The modules that perform the verbs of models, histories and selections; see
-`smartcpd._common.doors`.
-"""
+"""The modules that perform the verbs of models and histories; see `smartcpd._common.doors`."""
 
 from smartcpd._common.doors import doors
 
