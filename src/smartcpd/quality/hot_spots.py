@@ -34,7 +34,7 @@ class Cells:
         self._found = {cell.index: cell for cell in self._sorted()}
 
     def largest(self, scale: float) -> tuple[HotCell, ...]:
-        """Return the largest residuals in units of the noise, of which ``scale`` is the variance."""
+        """Return the largest residuals in units of the noise, whose variance is ``scale``."""
         return tuple(
             HotCell(cell.index, cell.observed, cell.expected, cell.residual / math.sqrt(scale))
             for cell in self._sorted()
