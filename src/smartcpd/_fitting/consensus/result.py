@@ -71,12 +71,10 @@ class Consensus:
     Examples
     --------
     >>> from smartcpd import SmartCPD, datasets
-    >>> X, _ = datasets.count((20, 20, 20), rank=2, random_state=0)
-    >>> est = SmartCPD(2, "poisson", n_init=3, consensus=True, random_state=0).fit(X)
-    >>> est.consensus_.agree
-    True
-    >>> est.consensus_
-    Consensus(3 starts, 2 components, stability 1.00 to 1.00)
+    >>> X, _ = datasets.count((10, 9, 8), rank=1, a_max=1.0, random_state=0)
+    >>> est = SmartCPD(1, "poisson", n_init=2, consensus=True, random_state=0).fit(X)
+    >>> est.consensus_.agree, est.consensus_.n_starts
+    (True, 2)
     """
 
     components: tuple[Component, ...]

@@ -201,8 +201,8 @@ def cross_validate(
     --------
     >>> import smartcpd
     >>> X, _ = smartcpd.datasets.count((20, 20, 20), rank=2, a_max=1.2, random_state=0)
-    >>> two = smartcpd.cross_validate(X, 2, "poisson", random_state=0)
-    >>> one = smartcpd.cross_validate(X, 1, "poisson", random_state=0)
+    >>> two = smartcpd.cross_validate(X, 2, "poisson", cv=2, random_state=0)
+    >>> one = smartcpd.cross_validate(X, 1, "poisson", cv=2, random_state=0)
     >>> gain = two.compare(one)
     >>> gain.value > gain.error
     True
