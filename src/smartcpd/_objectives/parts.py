@@ -1,4 +1,6 @@
-"""The objective of a sparse tensor in parts: their events, and the zeros of all of it at once."""
+"""The objective of a sparse tensor in parts: their events one part after the other, and all zeros
+at once.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from smartcpd.partitions.tensor import PartitionedTensor
 
 @dataclass(frozen=True)
 class PartsObjective(SparseObjective):
-    """As for a tensor in memory, but that every pass takes the parts one after the other.
+    """The objective of a sparse tensor whose passes take the parts one after the other.
 
     A part touches only its own rows of the mode that was divided; sums are made in the order of the
     parts, so that they do not depend on who read them.
