@@ -1,4 +1,4 @@
-"""Downhill steps made longer: each begins where the last two points lead to."""
+"""Extrapolation of downhill steps: each begins where the last two points lead to."""
 
 from __future__ import annotations
 
@@ -16,15 +16,17 @@ if TYPE_CHECKING:
 
 MOMENTUM = 0.9
 MAX_CHANGE = 5.0
-"""The most an entry's ratio to what it was before may count for."""
+"""The largest ratio of an entry to what it was before that is extrapolated."""
 TINY = 1e-300
 
 
 class Point(Protocol):
-    """Where a fit is, whatever describes it."""
+    """A point of a fit that can be extrapolated, whatever describes it."""
 
     def beyond(self: PointT, origin: PointT, power: float, /) -> PointT:
-        """From ``origin`` past this point, on a straight line between logarithms."""
+        """Return the point past this one on the line from ``origin``, straight between
+        logarithms.
+        """
         ...
 
 
@@ -35,10 +37,10 @@ class Steps(Protocol[PointT]):
     """Full passes over the data: each gives the loss of a point and a better point."""
 
     kept: ClassVar[tuple[str, ...]]
-    """What changes from step to step, besides the point."""
+    """Names of the attributes that change from step to step, besides the point."""
 
     def step(self, point: PointT, careful: bool = False, /) -> tuple[float, PointT]:
-        """A careful step never raises the loss; others may be longer."""
+        """Return the loss of a point and a better point; a careful step never raises the loss."""
         ...
 
     def factors(self, point: PointT, /) -> np.ndarray:
@@ -47,7 +49,7 @@ class Steps(Protocol[PointT]):
 
 
 def ratio(new: np.ndarray, old: np.ndarray) -> np.ndarray:
-    """How entries changed, within what is believed to go on like that."""
+    """Return the ratios by which entries changed, within what is believed to go on like that."""
     return np.clip(new / np.maximum(old, TINY), 1 / MAX_CHANGE, MAX_CHANGE)
 
 
@@ -83,20 +85,20 @@ def descend(
 
 @dataclass
 class _Run(Generic[PointT]):
-    """Where extrapolated steps are, and what they came from."""
+    """The state of a run of extrapolated steps."""
 
     point: PointT
     accepted: PointT
-    """The last point whose loss was seen and lower than before ..."""
+    """The last point whose loss was seen and lower than before."""
     loss: float = math.inf
-    """... and that loss."""
+    """The loss of the accepted point."""
     previous: PointT | None = None
     momentum: float = 1.0
     careful: bool = False
     kept: ClassVar = ("point", "accepted", "loss", "previous", "momentum", "careful")
 
     def leap(self) -> PointT:
-        """Where the next step begins."""
+        """Return the point at which the next step begins."""
         if self.previous is None:
             return self.point
         longer = (1 + math.sqrt(1 + 4 * self.momentum**2)) / 2

@@ -113,11 +113,11 @@ class Adam:
         return self.A[:, : self.rank]
 
     def run(self, draws: CellDraws, weights: np.ndarray, rate: float) -> None:
-        """One iteration for every ``weights.size`` cells drawn."""
+        """Make one iteration for every ``weights.size`` cells drawn."""
         rule = self.rule
         done, n_iterations = self.iterations, draws.x.size // weights.size
         groups = 2 if weights.size >= WORTH_GROUPS else 1
-        # Any order will do that begins with the lead.
+        # Any order of modes will do that begins with the leading one.
         modes = np.roll(np.arange(len(draws.rows)), -draws.lead)
         self._compiled[groups](
             draws.rows,
@@ -140,7 +140,7 @@ class Adam:
         self.iterations += n_iterations
 
     def saved(self) -> tuple[int, list[np.ndarray]]:
-        """What `restore` takes back."""
+        """Return the state that `restore` takes back."""
         return self.iterations, [a.copy() for a in (self.A, self.first, self.second)]
 
     def restore(self, state: tuple[int, list[np.ndarray]]) -> None:
@@ -150,7 +150,7 @@ class Adam:
 
 
 class Run:
-    """Epochs of Adam, those that fail taken back."""
+    """Epochs of Adam; those that fail are taken back."""
 
     kept = ("rate", "fails", "accepted", "adam")
 
@@ -164,7 +164,7 @@ class Run:
         if A.shape[1] > problem.rank:
             A = merged(A, problem)
         objective = objective_of(problem.storage, problem.loss, settings.n_threads)
-        # From a stream of its own, so that the fit does not depend on how it is watched.
+        # The stream is its own, so that the fit does not depend on how it is watched.
         self.look = objective.watch(A, task.rng.spawn(1)[0])
         self.sampler = rule.sampler(problem)
         self.adam = Adam(rule, problem, A, settings.n_threads)
@@ -186,7 +186,7 @@ class Run:
             before = adam.saved()
             self._run_epoch(self.rate)
             now = self.look(adam.factors)
-            # Also where it is NaN.
+            # The comparison also fails where the loss is NaN.
             failed = not now.loss <= self.accepted.loss
             if failed:
                 adam.restore(before)
@@ -215,7 +215,7 @@ class Run:
         self.tracker.epoch += 1
 
     def _draws(self) -> Iterator[CellDraws]:
-        """The cells of an epoch, in stretches short enough to interrupt.
+        """Yield the cells of an epoch, in stretches short enough to interrupt.
 
         A second thread draws those of the next stretch in the meantime, in the same order.
         """

@@ -19,8 +19,9 @@ from smartcpd._problem.history import Status
 from smartcpd._problem.problem import Problem
 
 REFRESH = 50
-"""Iterations after which an approximate background is settled anew. More than multiplicative
-updates make, since what the method has learnt of the curvature is lost each time."""
+"""Number of iterations after which an approximate background is settled anew. It is more than
+multiplicative updates make, since what the method has learnt of the curvature is lost each time.
+"""
 SMALL_RESIDUAL = 1e-4
 UNLIMITED = 1 << 30
 
@@ -39,12 +40,14 @@ class Descent:
     limits: list[tuple[float, float]]
     entries: int
     begun_at: np.ndarray | None = None
-    """Where the present run of SciPy's method began."""
+    """The factors at which the present run of SciPy's method began."""
     answers: list[tuple[float, np.ndarray]] = field(default_factory=list)
-    """What it was told since. SciPy keeps its state to itself: a fit that is resumed brings the
-    method there again by the same answers, without a pass over the data."""
+    """The values and gradients that the method was told since. SciPy keeps its state to itself: a
+    fit that is resumed brings the method there again by the same answers, without a pass over the
+    data.
+    """
     recorded: int = 0
-    """Iterations since then that are in the history."""
+    """Number of iterations since then that are in the history."""
     kept: ClassVar = ("begun_at", "answers", "recorded")
 
     def solve(self) -> Status:
@@ -99,7 +102,7 @@ class Descent:
         return value, gradient.reshape(-1)
 
     def _wall(self) -> float:
-        """What stands for a loss that overflows.
+        """Return the number that stands for a loss that overflows.
 
         Line searches interpolate: an infinite value would end them, and a huge one would make them
         begin again with a tiny step.
@@ -124,8 +127,9 @@ class Descent:
             raise EndedError(status)
 
     def _ended(self) -> Status:
-        """The residual tells: at a solution, where rounding hides what is left to gain, SciPy may
-        call it convergence or a failed line search, and both can happen elsewhere."""
+        """Return the status by the residual: at a solution, where rounding hides what is left to
+        gain, SciPy may call it convergence or a failed line search, and both can happen elsewhere.
+        """
         problem, epoch = self.tracker.problem, self.tracker.epoch
         residual = relative_kkt_residual(problem, self.A, self.tracker.settings.n_threads)
         if residual < SMALL_RESIDUAL:

@@ -43,7 +43,7 @@ class Run:
         self.tracker = Tracker(problem, settings, task.observe, task.rng)
         A = stack(task.start)
         objective = objective_of(problem.storage, problem.loss, settings.n_threads)
-        # From a stream of its own, so that the fit does not depend on how it is watched.
+        # The stream is its own, so that the fit does not depend on how it is watched.
         self.look = objective.watch(A, task.rng.spawn(1)[0])
         self._begin_with(A)
 
