@@ -1,4 +1,4 @@
-"""Solvers: the loops that fit a problem. One a file."""
+"""Solvers: the loops that fit a problem, one a file."""
 
 from smartcpd._data.tiled import Blocks
 from smartcpd._methods.als import als
@@ -90,7 +90,7 @@ def names() -> list[str]:
 
 
 def get(name: str | Solver) -> Solver:
-    """The solver of a name; one with settings of its own is taken as it is."""
+    """Return the solver of a name; one with settings of its own is taken as it is."""
     if isinstance(name, Solver):
         return name
     if name not in SOLVERS:

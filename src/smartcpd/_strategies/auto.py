@@ -1,4 +1,4 @@
-"""Which solver a problem gets when the user does not say."""
+"""The choice of a solver where the user does not name one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from smartcpd.partitions.tensor import PartitionedTensor
 
 
 def choice(problem: Problem, settings: Settings) -> tuple[Solver, str]:
-    """The solver for a problem, and why it is the one."""
+    """Return the solver for a problem, and why it is the one."""
     storage = problem.storage
     if isinstance(storage, Blocks):
         return blocks, "X is larger than the memory it may take"

@@ -1,4 +1,4 @@
-"""Fits that hand over to one another, and look like one."""
+"""A sequence of fits that hand over to one another, and look like one."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class Relay:
     observe: Observer
     history: History = field(default_factory=History)
     last: Record | None = None
-    """Where the legs so far ended, whether their rows were kept or not."""
+    """The last row of the fits so far, whether it was kept or not."""
 
     @classmethod
     def after(cls, settings: Settings, observe: Observer, history: History) -> Relay:
-        """Goes on after a fit that is over."""
+        """Make a relay that goes on after a fit that is over."""
         return cls(settings, observe, History(history), history[-1] if history else None)
 
     def run(
@@ -38,7 +38,7 @@ class Relay:
         prefix: str = "",
         comparable: bool = True,
     ) -> Result:
-        """Another leg; the result has the history of all whose losses are ``comparable``."""
+        """Run another leg; the result has the history of all whose losses are ``comparable``."""
         before = self.last
         stopping = self.settings.stopping
         if before is not None:

@@ -1,4 +1,4 @@
-"""Columns on the simplex: first without that constraint, then with it.
+"""The fit of columns on the simplex: first without that constraint, then with it.
 
 Without it the problem is one of bounds, for which there are good starts and quick finishes; data
 that was made from columns of unit sum has its solution nearby.
@@ -40,7 +40,9 @@ def check(problem: Problem) -> None:
 
 
 def normalised(factors: list[np.ndarray], on_simplex: list[bool]) -> list[np.ndarray]:
-    """Columns of unit sum where wanted, the scale going to the other modes, if there are any."""
+    """Scale columns to unit sum where wanted; the scale goes to the other modes, if there
+    are any.
+    """
     # A column that vanished becomes uniform.
     factors = [A + TINY for A in factors]
     sums = [
@@ -67,7 +69,7 @@ def _run(task: Task) -> Result:
         start = normalised(result.factors, [c.name == "simplex" for c in problem.constraints])
         if result.ended:
             return replace(result, factors=start)
-    # What is left to gain is small next to the loss.
+    # The tolerance is tight, since what is left to gain is small next to the loss.
     stopping = replace(settings.stopping, tol=CARE * settings.stopping.tol)
     relay.settings = replace(settings, stopping=stopping)
     return relay.run(mm, problem, start, rng, given_start=True)

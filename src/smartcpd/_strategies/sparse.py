@@ -1,4 +1,4 @@
-"""Sparse counts and events, from nothing to the optimum in a few passes over the nonzeros.
+"""The fit of sparse counts and events from scratch, in a few passes over the nonzeros.
 
 Online EM on batches of nonzeros finds more components than asked for; those are merged, and what is
 left is polished by full passes. Where events are few, several starts compete, and are bred: two of
@@ -34,16 +34,20 @@ from smartcpd._strategies.starts import marginal_factors
 from smartcpd.errors import IncompatibleError
 
 EPOCHS = 2
-"""Times that online EM sees every nonzero."""
+"""How often online EM sees every nonzero."""
 BATCHES = 100
-"""Parts that it sees them in, unless those had fewer events than the factors have rows."""
+"""Number of batches that online EM sees the nonzeros in, unless those had fewer events than the
+factors have rows.
+"""
 MIN_BATCH = 500
 FORGETTING = 0.6
 """The t-th batch has weight (t + 2)^-0.6 in the running counts."""
 SMOOTHING = 3.0
 MIN_PASSES, MAX_PASSES = 3, 40
 FEW_EVENTS = 20
-"""Events a component and row of the longest mode, below which starts differ and several compete."""
+"""Number of events a component and row of the longest mode, below which starts differ and several
+compete.
+"""
 
 
 Start = tuple[float, Mixture]
@@ -72,7 +76,7 @@ class Plan:
 
 @dataclass
 class _Batches:
-    """Online EM in the middle of an epoch."""
+    """The state of online EM in the middle of an epoch."""
 
     mixture: Mixture
     counts: np.ndarray
@@ -90,7 +94,7 @@ class _Batches:
 
 @dataclass
 class _Settling:
-    """Full passes on the way to a merge."""
+    """The state of full passes on the way to a merge."""
 
     mixture: Mixture
     values: list[float] = field(default_factory=list)
@@ -98,13 +102,13 @@ class _Settling:
 
     @property
     def gain(self) -> float:
-        """Of the last pass; unknown at first."""
+        """The gain of the last pass; unknown at first."""
         enough = len(self.values) >= MIN_PASSES
         return self.values[-2] - self.values[-1] if enough else math.inf
 
 
 class Online:
-    """A fit from scratch: starts, the best of which is finished."""
+    """A fit from scratch: several starts, the best of which is finished."""
 
     def __init__(self, task: Task) -> None:
         problem, settings = task.problem, task.settings
@@ -121,7 +125,7 @@ class Online:
         self.finish = Passes.over(problem, settings.n_threads)
 
     def solve(self, finish: bool = True) -> Result:
-        """Without the finish, what the best of the starts found."""
+        """Fit from scratch; without the finish, return what the best of the starts found."""
         tracker = self.tracker
         mixture = self._random_mixture()
         for passes in (self.passes, self.finish):
@@ -139,7 +143,7 @@ class Online:
         return tracker.follow(loop)
 
     def _best_of_starts(self, mixture: Mixture) -> Mixture:
-        """Starts are bred in pairs of about the same loss, until one is left."""
+        """Breed starts in pairs of about the same loss, until one is left."""
         found = [
             self.tracker.stage(partial(self._start, number, mixture), self.passes)
             for number in range(1, self.plan.n_starts + 1)
@@ -152,19 +156,21 @@ class Online:
         return found[0][1]
 
     def _bred(self, better: Start, other: Start) -> Start:
-        """What two starts side by side become, or the better of them if that is better still."""
+        """Return what two starts side by side become, or the better of them if that is better
+        still.
+        """
         child = partial(self._narrowed, better[1].beside(other[1]), "bred")
         return min(better, self.tracker.stage(child, self.passes), key=itemgetter(0))
 
     def _start(self, number: int, mixture: Mixture) -> Start:
-        """A start of the right rank."""
+        """Make a start of the right rank."""
         if number > 1:
             mixture = self._random_mixture()
         mixture = self.tracker.stage(lambda: self._online(mixture), self.passes)
         return self._narrowed(mixture, f"start {number} of {self.plan.n_starts}", number == 1)
 
     def _narrowed(self, mixture: Mixture, phase: str, first: bool = False) -> Start:
-        """From a wide mixture to one of the right rank."""
+        """Turn a wide mixture into one of the right rank."""
         mixture = self.tracker.stage(lambda: self._settle(mixture), self.passes)
         found, loss, following = self._narrow(mixture)
         if first:
@@ -177,7 +183,7 @@ class Online:
         return Mixture.of(stack(factors), self.problem.shape)
 
     def _online(self, mixture: Mixture) -> Mixture:
-        """Steps after every batch, towards counts that remember the batches before."""
+        """Make a step after every batch, towards counts that remember the batches before."""
         run = _Batches(mixture, np.zeros_like(mixture.columns))
         for _ in range(EPOCHS):
             self.tracker.stage(partial(self._online_epoch, run), run)
@@ -206,7 +212,7 @@ class Online:
         self._count_pass()
 
     def _settle(self, mixture: Mixture) -> Mixture:
-        """Full passes until they gain little."""
+        """Make full passes until they gain little."""
         run = _Settling(mixture)
         seen = self.tracker.loop(run, self.passes)
         while len(run.values) < MAX_PASSES:
@@ -223,7 +229,7 @@ class Online:
     def _narrow(self, mixture: Mixture) -> tuple[Mixture, Estimate, Mixture]:
         """Merge to the rank in two ways, and keep the one with the lower loss after some passes.
 
-        Returns a mixture, its loss, and the mixture that the next pass should begin with.
+        The result is a mixture, its loss, and the mixture that the next pass should begin with.
         """
         rank, shape = self.problem.rank, self.problem.shape
         ways = [
@@ -257,7 +263,7 @@ class Online:
         self.tracker.check_time()
 
     def _record(self, mixture: Mixture, phase: str, loss: Estimate | None = None) -> None:
-        """A row of the history; only what the user set ends a fit before its finish."""
+        """Record a row of the history; only what the user set ends a fit before its finish."""
         status = self.tracker.record(mixture.balanced(), loss or self._loss(mixture), phase)
         if status is not None and not status.converged:
             raise EndedError(status)
@@ -284,4 +290,4 @@ def _run_start(task: Task) -> Result:
 
 online = Solver("online", _run, check, compares_starts=True)
 online_start = Solver("online-start", _run_start, check, compares_starts=True)
-"""For those who have a finish of their own."""
+"""The starts alone, for solvers that have a finish of their own."""

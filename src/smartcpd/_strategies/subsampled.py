@@ -1,4 +1,5 @@
-"""Dense data too large for many full passes: a part of it, then samples of fibers that grow.
+"""The fit of dense data too large for many full passes: a part of it, then growing samples of
+fibers.
 
 A fit to some rows of every mode is extended to all of them (`part_fit`). From there on the model is
 good nearly everywhere, and is improved on random fibers of the whole tensor: as few as its present
@@ -21,16 +22,17 @@ from smartcpd._strategies.starts import random_factors
 from smartcpd._strategies.subtensor_fit import PartFit
 
 FULL_PASSES = 1 << 23
-"""Cells up to which passes over all of them are cheap, and nothing of this is needed."""
+"""Up to so many cells passes over all of them are cheap, and nothing of this is needed."""
 FIRST_CELLS = 512
-"""Cells a parameter in the first sample of fibers: the error that sampling adds to the model's
-values is then a small share of the noise of a cell ..."""
+"""Number of cells a parameter in the first sample of fibers: the error that sampling adds to the
+model's values is then a small share of the noise of a cell.
+"""
 GROWTH = 4
-"""... and halves with each further sample."""
+"""The factor by which samples grow; each halves the error of the one before."""
 SAMPLED = 5e-2
-"""What the last steps on a sample may still gain, relative to the resolution of that sample."""
+"""The share of the resolution of a sample that the last steps on it may still gain."""
 MOST_CELLS = 1 << 27
-"""In the largest sample; passes over more would take seconds each."""
+"""Number of cells of the largest sample; passes over more would take seconds each."""
 STEPS_A_SAMPLE = 12
 """About how many passes a sample takes, to see whether the time will do."""
 
@@ -74,7 +76,7 @@ class LargeFit:
             cells = self.descents.objective.n_cells
             full = cells == n_cells
             phase = "finish" if full else f"{cells / n_cells:.2g} of the cells"
-            # What another sample adds to the loss of the last one says nothing about progress.
+            # The objective is compared anew, since another sample has another loss.
             self.tracker.begin_with(A)
             began, entries = self.tracker.elapsed, self.tracker.entries
             found = self.descents.run(A, phase, FINISHED if full else SAMPLED)

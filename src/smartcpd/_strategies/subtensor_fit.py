@@ -25,11 +25,13 @@ from smartcpd._strategies.compression import Scales, is_linear, least_squares_ro
 from smartcpd._strategies.dense import CoreFit
 
 PART_CELLS = 1 << 20
-"""Of the part that is fitted from scratch; it has at least `ROWS_A_COMPONENT` rows a mode."""
+"""Number of cells of the part that is fitted from scratch; it has at least `ROWS_A_COMPONENT` rows
+a mode.
+"""
 ROWS_A_COMPONENT = 2
 MOST_PART_CELLS = 1 << 24
 EXTENSION_CELLS = 512
-"""Cells a parameter of the row when a factor is extended to all rows."""
+"""Number of cells a parameter of the row when a factor is extended to all rows."""
 EXTENSION_STEPS = 6
 
 
@@ -41,14 +43,18 @@ class Part:
 
     @classmethod
     def of(cls, storage: Dense | Blocks, rank: int, n_cells: int, rng: np.random.Generator) -> Part:
-        """Random rows, as many of the long modes as ``n_cells`` allow; all of the short ones."""
+        """Choose random rows, as many of the long modes as ``n_cells`` allow; all of the short
+        ones.
+        """
         shape = storage.shape
         most = max(_edge(shape, n_cells), ROWS_A_COMPONENT * rank)
         most = min(most, _edge(shape, MOST_PART_CELLS))
         return cls(storage.drawn([min(size, most) for size in shape], rng))
 
     def fewer(self, n_cells: int, mode: int, size: int, rng: np.random.Generator) -> Part:
-        """All ``size`` rows of one mode, and so many of the others that ``n_cells`` result."""
+        """Choose all ``size`` rows of one mode, and so many of the others that ``n_cells``
+        result.
+        """
         sizes = tuple(1 if k == mode else len(r) for k, r in enumerate(self.rows))
         most = _edge(sizes, max(1, n_cells // size))
         chosen = [np.sort(rng.permutation(r)[:most]) for r in self.rows]
@@ -61,7 +67,7 @@ class Part:
 
 
 def _edge(shape: tuple[int, ...], n_cells: int) -> int:
-    """The largest number that the modes can be cut to for a tensor of ``n_cells``."""
+    """Return the largest number that the modes can be cut to for a tensor of ``n_cells``."""
     edge = 1
     for size in sorted(set(shape)):
         short = [s for s in shape if s < size]
@@ -91,7 +97,7 @@ class PartFit:
         self.rng = rng
 
     def extended(self) -> np.ndarray:
-        """Stacked factors of all rows."""
+        """Return stacked factors of all rows."""
         part = Part.of(self.storage, self.problem.rank, PART_CELLS, self.rng)
         factors = self.tracker.stage(lambda: self._fit_to(part))
         return self.tracker.stage(lambda: self._extend(part, factors))
@@ -101,7 +107,9 @@ class PartFit:
         problem = replace(self.problem, storage=storage)
 
         def observe(report: Epoch) -> object:
-            """The user sees the rows; a model of the part would have another shape."""
+            """Show the user the rows of the history; a model of the part would have another
+            shape.
+            """
             record = named(report.record)
             whole = Epoch(record, lambda: self._filled(part, report.factors()), report.is_best)
             return self.tracker.observe(whole)
@@ -121,7 +129,9 @@ class PartFit:
         return result.factors
 
     def _filled(self, part: Part, factors: list[np.ndarray]) -> list[np.ndarray]:
-        """Factors of the part as those of all rows: rows that it says nothing of are average."""
+        """Return factors of all rows from those of the part: rows that it says nothing of are
+        average.
+        """
         filled = []
         for rows, size, F in zip(part.rows, self.problem.shape, factors, strict=True):
             A = np.repeat(F.mean(axis=0)[None], size, axis=0)
@@ -130,12 +140,14 @@ class PartFit:
         return filled
 
     def _hasty(self) -> Settings:
-        """The part need not be fitted better than it represents the whole."""
+        """Return hasty settings, since the part need not be fitted better than it represents the
+        whole.
+        """
         stopping = replace(self.settings.stopping, tol=100 * self.settings.stopping.tol)
         return replace(self.settings, stopping=stopping)
 
     def _extend(self, part: Part, factors: list[np.ndarray]) -> np.ndarray:
-        """The factors of all rows, a mode at a time, the others being known on the part."""
+        """Extend the factors to all rows, a mode at a time, the others being known on the part."""
         whole = []
         for mode, size in enumerate(self.problem.shape):
             if len(part.rows[mode]) == size:
@@ -152,8 +164,9 @@ class PartFit:
         return stack(whole)
 
     def _rows(self, storage: Dense, known: list[np.ndarray], mode: int) -> np.ndarray:
-        """One factor, given the others: by least squares, or where that does not apply by a few
-        steps in which bounds hold the others where they are."""
+        """Return one factor, given the others: by least squares, or where that does not apply by a
+        few steps in which bounds hold the others where they are.
+        """
         loss = self.problem.loss
         region = self.region
         low, high = (parts(b, self.problem.shape)[mode] for b in (region.low, region.high))

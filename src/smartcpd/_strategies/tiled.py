@@ -1,4 +1,4 @@
-"""Dense data larger than memory: a part of it, then tiles of blocks, each read once.
+"""The fit of dense data larger than memory: a part of it, then tiles of blocks, each read once.
 
 A fit to some rows of every mode is extended to all of them (`part_fit`), which reads few blocks.
 Then tile after tile comes into memory. Each gets a descent of its own, on random fibers of it, from
@@ -38,24 +38,25 @@ from smartcpd._strategies.tile_descent import Found, TileTask, descended, descen
 from smartcpd.errors import IncompatibleError
 
 CELLS_A_PARAMETER = 1 << 12
-"""That descents see before a fit may end: what noise does to the model's values is then less than a
-fiftieth of the noise of a cell."""
+"""Number of cells a parameter that descents see before a fit may end: what noise does to the
+model's values is then less than a fiftieth of the noise of a cell.
+"""
 COMPILED_ROWS = 8
 
 
 @dataclass
 class _Run:
-    """Where a fit is in the tiles of an epoch, and what it has seen of every row."""
+    """The place of a fit in the tiles of an epoch, and what it has seen of every row."""
 
     A: np.ndarray
     seen: np.ndarray
     """The weight of all cells of each row that the model is an average over."""
     seed: int
-    """Of the order of tiles in this epoch."""
+    """The seed of the order of tiles in this epoch."""
     position: int = 0
     cells: float = 0.0
     losses: list[tuple[float, float]] = field(default_factory=list)
-    """Of the model on tiles that it had not seen, and what those weigh."""
+    """The losses of the model on tiles that it had not seen, and the weights of those tiles."""
     kept: ClassVar = ("A", "seen", "seed", "position", "cells", "losses")
 
 
@@ -100,12 +101,12 @@ class BlockFit:
     def _finished(self, loop: Callable[[], Status]) -> Result:
         result = self.tracker.follow(loop)
         if not result.status.converged:
-            # Whatever stopped it, in a descent or between two of them, was the user.
+            # Only the user stops a fit here, in a descent or between two of them.
             result = replace(result, ended=True)
         return result if self.loss is None else replace(result, loss=self.loss.loss)
 
     def _rounds(self, A: np.ndarray) -> Status:
-        """Tiles until enough has been read, or everything has."""
+        """Work on tiles until enough has been read, or everything has."""
         run = _Run(A, np.zeros(len(A)), self._seed())
         seen = self.tracker.loop(run)
         while True:
@@ -122,8 +123,9 @@ class BlockFit:
             run.seed, run.position = self._seed(), 0
 
     def _found_in(self, run: _Run) -> Iterator[list[tuple[Rows, Found | None]]]:
-        """Descents on the tiles that are left of an epoch: one after another, or on a cluster as
-        many at a time as it has workers, each from the model as it is then."""
+        """Yield what descents found on the tiles that are left of an epoch: one after another, or
+        on a cluster as many at a time as it has workers, each from the model as it is then.
+        """
         if self.workers is not None:
             tiles = self._tiles(run)
             while tasks := [
@@ -144,12 +146,12 @@ class BlockFit:
         return int(self.rng.integers(1 << 62))
 
     def _tiles(self, run: _Run) -> Iterator[Rows]:
-        """Those of this epoch that are left."""
+        """Yield the tiles of this epoch that are left."""
         epoch = self.storage.tiling.epoch(np.random.default_rng(run.seed))
         return itertools.islice(epoch, run.position, None)
 
     def _move(self, run: _Run, rows: Rows, found: Found) -> None:
-        """The model, moved towards what a descent found."""
+        """Move the model towards what a descent found."""
         where = self._stacked(rows)
         share = found.seen / np.maximum(run.seen[where] + found.seen, 1e-300)
         run.A = run.A.copy()
@@ -163,7 +165,7 @@ class BlockFit:
         # The latest factors are the best, whatever noise makes of their loss.
         self.tracker.begin_with(run.A)
         phase = f"tile {run.position + 1} of {self.storage.tiling.count}"
-        # On cells that stay the same, so that rows of the history compare.
+        # The cells stay the same, so that rows of the history compare.
         self.tracker.note(run.A, self.glimpse.estimate(run.A), phase)
 
     def _stacked(self, rows: Rows) -> np.ndarray:
@@ -173,21 +175,22 @@ class BlockFit:
 
     @property
     def _wanted(self) -> float:
-        """Cells that are enough; users ask for more or less care by tol."""
+        """Return the number of cells that are enough; users ask for more or less care by tol."""
         tol = self.settings.stopping.tol
         return CELLS_A_PARAMETER * self.problem.freedom * (DEFAULT_TOL / tol if tol else math.inf)
 
     @property
     def _share(self) -> float:
-        """Cells of a tile that a descent sees: so many that the tiles which it takes to see every
-        row are enough."""
+        """Return the number of cells of a tile that a descent sees: so many that the tiles which it
+        takes to see every row are enough.
+        """
         return min(MOST_CELLS, self._wanted / max(self.storage.tiling.groups))
 
     def _enough(self, run: _Run) -> bool:
         return run.cells >= 0.99 * self._wanted and bool(run.seen.min() > 0)
 
     def _ended(self, run: _Run) -> Status:
-        """The status, after rows that nothing is known of have been cleared."""
+        """Return the status, after rows that nothing is known of have been cleared."""
         empty = run.seen == 0
         remark = ""
         if empty.any():
@@ -203,8 +206,9 @@ class BlockFit:
 
 
 def _late_mean(losses: list[tuple[float, float]]) -> Estimate:
-    """The mean over the tiles of the second half, when the model was good already, and its standard
-    error."""
+    """Return the mean over the tiles of the second half, when the model was good already, and its
+    standard error.
+    """
     late = np.array(losses[len(losses) // 2 :])
     mean = float(np.average(late[:, 0], weights=late[:, 1]))
     error = float(late[:, 0].std(ddof=1) / math.sqrt(len(late))) if len(late) > 1 else 0.0

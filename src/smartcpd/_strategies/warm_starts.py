@@ -36,7 +36,7 @@ def warmed(
     start: list[np.ndarray],
     rng: np.random.Generator,
 ) -> Result:
-    """A few sweeps or epochs from a random start, as the first leg of a fit."""
+    """Make a few sweeps or epochs from a random start, as the first leg of a fit."""
     if name == "als":
         problem = replace(problem, loss=losses.get("gaussian"))
     result = relay.run(
@@ -47,7 +47,7 @@ def warmed(
         given_start=True,
         most_epochs=EPOCHS[name],
         prefix="start: ",
-        comparable=name != "als",  # whose rows would hold squares
+        comparable=name != "als",  # its rows would hold squares
     )
     if name == "als" and not any(c.signed for c in problem.constraints):
         # Zeros, which clipping leaves, are hard to leave for methods that multiply.
