@@ -76,7 +76,9 @@ def is_built_in(loss: Loss) -> bool:
 
 
 def _tails(distribution: Any, x: np.ndarray) -> Tails:
-    """Of a distribution of SciPy's; that of a discrete one includes x itself on either side."""
+    """Return the tails of a distribution of SciPy's; those of a discrete one include x itself on
+    either side.
+    """
     step = 1.0 if hasattr(distribution.dist, "pmf") else 0.0
     at_or_above = distribution.sf(np.ceil(x) - step) if step else distribution.sf(x)
     return distribution.cdf(x), at_or_above
