@@ -146,6 +146,7 @@ class PartitionedTensor(DescribedStorage):
 
     @property
     def n_parts(self) -> int:
+        """Number of parts."""
         return len(self.manifest.parts)
 
     def block(self, number: int) -> RowBlock:
@@ -229,6 +230,7 @@ class PartitionedTensor(DescribedStorage):
 
     @property
     def bytes_on_disk(self) -> int:
+        """Bytes of the parts on disk."""
         return sum((self.path / part.file).stat().st_size for part in self.manifest.parts)
 
     @property
@@ -239,15 +241,19 @@ class PartitionedTensor(DescribedStorage):
     # What a storage offers to fits, besides what the manifest says.
 
     def handle(self) -> np.ndarray:
+        """Raise an error, since compiled loops need the whole tensor in memory."""
         raise self._unread()
 
     def gather_block(self, dtype: str) -> Block:
+        """Raise an error, since compiled loops need the whole tensor in memory."""
         raise self._unread()
 
     def weights_handle(self) -> np.ndarray:
+        """Raise an error, since compiled loops need the whole tensor in memory."""
         raise self._unread()
 
     def weigh_block(self, dtype: str) -> Block:
+        """Raise an error, since compiled loops need the whole tensor in memory."""
         raise self._unread()
 
     def read_cells(self, rows: np.ndarray, x: np.ndarray) -> None:
@@ -258,6 +264,7 @@ class PartitionedTensor(DescribedStorage):
             x[here] = found
 
     def read_weights(self, rows: np.ndarray, w: np.ndarray) -> None:
+        """Fill ``w`` with the weights of single cells; every part is read for it."""
         w[:] = 1.0
         if not self.weighted:
             return

@@ -173,10 +173,12 @@ class SparseTensor(SparseStorage):
 
     @property
     def n_cells(self) -> int:
+        """Number of cells, stored or not."""
         return math.prod(self.shape)
 
     @property
     def n_missing(self) -> int:
+        """Number of cells that were said to be missing."""
         return self.missing[0].size
 
     @cached_property
@@ -188,6 +190,7 @@ class SparseTensor(SparseStorage):
 
     @property
     def weighted(self) -> bool:
+        """Whether some cells count more than others, or not at all."""
         return self.events.weights is not None
 
     @cached_property
@@ -206,6 +209,7 @@ class SparseTensor(SparseStorage):
         return means
 
     def unobserved_rows(self) -> list[np.ndarray]:
+        """Return for each mode the rows of which no cell was observed."""
         columns = self.missing if self.absent == "zero" else self.indices
         found = []
         for column, size in zip(columns, self.shape, strict=True):
@@ -309,6 +313,7 @@ class SparseTensor(SparseStorage):
         return self.events.at(rng.integers(n, size=min(count, n)) if n else np.arange(0))
 
     def mean(self) -> float:
+        """Return the mean over all observed cells."""
         return self._sum(self.values) / max(self.n_observed, TINY)
 
     def _sum(self, values: np.ndarray) -> float:
@@ -333,6 +338,7 @@ class SparseTensor(SparseStorage):
         return float(model.mean())
 
     def mean_square(self) -> float:
+        """Return the mean of the squares of all observed cells."""
         return self._sum(np.square(self.values, dtype=np.float64)) / max(self.n_observed, TINY)
 
     def marginals(self) -> list[np.ndarray]:
@@ -352,10 +358,12 @@ class SparseTensor(SparseStorage):
         return sums
 
     def lowest(self) -> float:
+        """Return the smallest value of any observed cell."""
         stored = float(self.values.min()) if self.nnz else 0.0
         return stored if self.absent == "unobserved" else min(stored, 0.0)
 
     def check(self, loss: Loss) -> None:
+        """Raise an error that names the first cell that ``loss`` cannot describe."""
         if self.absent == "zero" and not loss.allows_zeros:
             raise IncompatibleError(
                 f"Loss '{loss}' cannot describe exact zeros (it goes to infinity there), and the "
