@@ -5,6 +5,7 @@ import importlib
 import inspect
 import re
 import sys
+from enum import Enum
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,10 @@ def public_names():
     return {name: it for name, it in found.items() if inspect.isclass(it) or callable(it)}
 
 
+def names_of(cls):
+    return vars(cls).keys() | inspect.get_annotations(cls).keys()
+
+
 PUBLIC = public_names()
 FUNCTIONS = [name for name, it in PUBLIC.items() if not inspect.isclass(it)]
 CLASSES = [name for name, it in PUBLIC.items() if inspect.isclass(it)]
@@ -75,10 +80,11 @@ def test_a_public_function_says_what_goes_in_and_what_comes_out(name):
 @pytest.mark.parametrize("name", CLASSES)
 def test_a_public_class_and_its_methods_are_described(name):
     cls = PUBLIC[name]
-    assert ">>> " in inspect.getdoc(cls)
-    for attribute, member in inspect.getmembers(cls):
-        ours = inspect.isroutine(member) or isinstance(member, property)
-        if ours and not attribute.startswith("_") and vars(cls).get(attribute) is not None:
+    assert ">>> " in inspect.getdoc(cls) or issubclass(cls, Enum)
+    inherited = {known for base in cls.__mro__[1:] for known in names_of(base)}
+    for attribute in vars(cls).keys() - inherited:
+        member = getattr(cls, attribute)
+        if not attribute.startswith("_") and (callable(member) or isinstance(member, property)):
             assert inspect.getdoc(member), f"{name}.{attribute} has no docstring"
 
 
