@@ -37,7 +37,7 @@ def ratio(what: str, slow: str, fast: str, tasks: dict[str, Callable[[], object]
 
 
 def block_tasks(n: int = 1 << 16) -> dict[str, Callable[[], object]]:
-    """The derivative of a loss over an array: behind a fixed signature, and compiled into a loop."""
+    """The derivative of a loss over an array: behind a signature, and compiled into a loop."""
     rng = np.random.default_rng(SEED)
     x, m, out = rng.poisson(1.0, n).astype(float), rng.random(n) + 0.1, np.empty(n)
     loss = losses.get("poisson")

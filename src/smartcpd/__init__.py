@@ -1,4 +1,13 @@
-"""smartcpd: the hidden components of multi-way data, with the loss that fits the data."""
+"""Find the hidden components of multi-way data, with the loss that fits the data.
+
+Examples
+--------
+>>> import smartcpd
+>>> X, _ = smartcpd.datasets.count((20, 20, 20), rank=2, random_state=0)
+>>> model = smartcpd.decompose(X, 2, "poisson", random_state=0)
+>>> model.rank
+2
+"""
 
 from __future__ import annotations
 

@@ -78,8 +78,8 @@ class SmartCPD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     overcomplete : float
         A random start has this many times ``rank`` components, and those that prove superfluous
         are merged after a few epochs: it saves most runs from ending with a component wasted. With
-        1 (and ``averaging=False``) "smd" is the paper's Algorithm 1 and nothing else; strategies have
-        widths of their own.
+        1 (and ``averaging=False``) "smd" is the paper's Algorithm 1 and nothing else; strategies
+        have widths of their own.
     max_epochs : int
         An epoch of "smd" samples as many entries as the tensor has (and makes at least 100
         iterations); one of a solver that makes full passes is a step.
@@ -331,8 +331,10 @@ class SmartCPD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         return self
 
     def _refit(self) -> Callable[..., Any] | None:
-        """How all slices so far are fitted while they are few; not where the fit is bound to one
-        tensor, by a start or by its checkpoint."""
+        """Return how all slices so far are fitted while they are few.
+
+        There is no such fit where a start or a checkpoint binds the fit to one tensor.
+        """
         fixed = not isinstance(self.init, str) or self.checkpoint is not None
         if fixed or self.client is not None:
             return None
@@ -342,7 +344,7 @@ class SmartCPD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     def transform(
         self, X: Any, mode: int | str = 0, *, mask: Any = None, weights: Any = None
     ) -> np.ndarray:
-        """The factor of one mode for new slices, the other factors fixed.
+        """Return the factor of one mode for new slices, the other factors fixed.
 
         Parameters
         ----------
@@ -378,11 +380,26 @@ class SmartCPD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         mask: Any = None,
         weights: Any = None,
     ) -> np.ndarray:
-        """The mean log-likelihood of each slice, under the factors that `transform` finds for it.
+        """Return the mean log-likelihood of each slice, under the factors that `transform` finds.
 
-        The slices may be new ones. ``dispersion`` is how widely the data scatters, where the loss
-        leaves that open; it is estimated from X by default. Slices of which nothing was observed
-        get NaN.
+        The slices may be new ones.
+
+        Parameters
+        ----------
+        X : array or SparseTensor
+            Slices: of the shape of the data, but for the length of one mode.
+        mode : int or str
+            The mode that they are slices of, by number or name.
+        dispersion : float, optional
+            How widely the data scatters, where the loss leaves that open; estimated from X by
+            default.
+        mask, weights : optional
+            As for `fit`.
+
+        Returns
+        -------
+        ndarray
+            One number a slice; NaN where nothing was observed.
         """
         check_is_fitted(self)
         from smartcpd._inference.streaming.transform import with_new_rows
@@ -403,20 +420,37 @@ class SmartCPD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
 
     @property
     def _n_features_out(self) -> int:
-        """For scikit-learn's names of what `transform` returns."""
+        """The number of columns that `transform` returns, for scikit-learn."""
         return self.model_.rank
 
     def score(self, X: Any, y: Any = None, *, mask: Any = None, weights: Any = None) -> float:
-        """Minus the mean loss of the fitted model on what was observed of X, so that higher is
-        better; takes what `fit` takes."""
+        """Return minus the mean loss of the fitted model on X, so that higher is better.
+
+        Parameters
+        ----------
+        X, y, mask, weights
+            As for `fit`.
+
+        Returns
+        -------
+        float
+        """
         check_is_fitted(self)
         return -self.model_.loss(X, self.absent, mask=mask, weights=weights)
 
     def diagnose(self, X: Any, *, mask: Any = None, weights: Any = None) -> Diagnosis:
-        """What may be wrong with the fit, and what to do about it; see `CPModel.diagnose`.
+        """Find out what may be wrong with the fit, and what to do about it; see `CPModel.diagnose`.
 
-        Knows how the fit ended and, with ``n_init`` > 1, what other starts found. Takes what `fit`
-        takes.
+        It knows how the fit ended and, with ``n_init`` > 1, what other starts found.
+
+        Parameters
+        ----------
+        X, mask, weights
+            As for `fit`.
+
+        Returns
+        -------
+        Diagnosis
         """
         check_is_fitted(self)
         from smartcpd._inference.diagnosis import diagnose
@@ -434,7 +468,17 @@ class SmartCPD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         )
 
     def predict(self, indices: Any) -> np.ndarray:
-        """Expected values of the chosen cells, given as an (n x order) array of indices."""
+        """Return the expected values of chosen cells.
+
+        Parameters
+        ----------
+        indices : (n x order) array of int
+            A cell a row.
+
+        Returns
+        -------
+        ndarray
+        """
         check_is_fitted(self)
         if np.asarray(indices).dtype.kind not in "iu":
             raise InvalidDataError(

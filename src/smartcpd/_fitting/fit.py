@@ -51,12 +51,12 @@ NOT_IDENTIFYING = {
     "checkpoint_every",
     "resume",
 }
-"""Parameters that a fit which is resumed may have other values of, or that are compared apart."""
+"""Parameters that may differ when a fit is resumed, or that are compared separately."""
 
 
 @dataclass(frozen=True)
 class Fit:
-    """What `decompose` and `SmartCPD` are made of."""
+    """All that a fit found; `decompose` and `SmartCPD` return parts of it."""
 
     model: CPModel
     loss: float
@@ -67,7 +67,7 @@ class Fit:
     consensus: Consensus | None = None
     """What several starts agree on, where at least two came to their end."""
     traffic: Any = None
-    """What went to and from the workers of a cluster."""
+    """The bytes and seconds of the exchange with the workers of a cluster, if there was one."""
 
 
 def fit(
@@ -218,17 +218,17 @@ def fit(
 
 @dataclass(frozen=True)
 class Report:
-    """What a callback receives after each epoch."""
+    """The report that a callback receives after each epoch."""
 
     record: Record
     model: Callable[[], CPModel]
     """Builds the model of this row; while several runs compete, not always the best so far."""
     is_best: bool = True
-    """Whether it is what the fit would return if it ended here."""
+    """Whether this model is what the fit would return if it ended here."""
 
     @classmethod
     def of(cls, epoch: Epoch, loss: Loss) -> Report:
-        """Tell a user's callback what an observer of the run was told."""
+        """Make a report for a user's callback from the state of a run."""
         return cls(
             epoch.record, lambda: CPModel(epoch.factors(), loss_function=loss), epoch.is_best
         )
@@ -238,7 +238,7 @@ FIT_PARAMETERS = set(inspect.signature(fit).parameters) - {"X", "client"}
 
 
 def generator(random_state: Any) -> np.random.Generator:
-    """A generator from a seed, a Generator, scikit-learn's RandomState, or nothing."""
+    """Return a generator from a seed, a Generator, scikit-learn's RandomState, or nothing."""
     if isinstance(random_state, np.random.RandomState):
         random_state = random_state.randint(2**31)
     try:
@@ -251,10 +251,17 @@ def generator(random_state: Any) -> np.random.Generator:
 
 
 def explain(X: Any, rank: int, loss: Any = "gaussian", **parameters: Any) -> str:
-    """What a fit with these parameters would do, without doing it.
+    """Say what a fit with these parameters would do, without doing it.
 
-    Takes what `decompose` takes; returns the problem as it was understood, the solver and the
-    reason for it.
+    Parameters
+    ----------
+    X, rank, loss, **parameters
+        As for `decompose`.
+
+    Returns
+    -------
+    str
+        The problem as it was understood, the solver and the reason for it.
 
     Examples
     --------
@@ -264,7 +271,7 @@ def explain(X: Any, rank: int, loss: Any = "gaussian", **parameters: Any) -> str
     30x30x30, rank 3, loss poisson, constraint nonnegative, ...
     solver dense: X is dense and has at most 8388608 cells
     """
-    inspect.signature(fit).bind(X, rank, loss, **parameters)  # a name that fit has not is an error
+    inspect.signature(fit).bind(X, rank, loss, **parameters)  # raises an error for unknown names
     names = ("mirror", "constraint", "step", "sampler", "absent", "mask", "weights", "max_memory")
     problem = Problem.build(X, rank, loss, **{n: v for n, v in parameters.items() if n in names})
     solver = registry.get(parameters.get("solver", "auto"))
@@ -322,6 +329,13 @@ def decompose(X: Any, rank: int, loss: Any = "gaussian", **parameters: Any) -> C
     Returns
     -------
     CPModel
+
+    Examples
+    --------
+    >>> import smartcpd
+    >>> X, _ = smartcpd.datasets.count((10, 9, 8), rank=1, random_state=0)
+    >>> smartcpd.decompose(X, 1, "poisson", random_state=0)
+    CPModel(shape=10x9x8, rank=1, loss=poisson)
     """
     return fit(X, rank, loss, **parameters).model
 

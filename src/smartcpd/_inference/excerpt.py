@@ -1,4 +1,4 @@
-"""A part of an array on disk, to judge a model by that was fitted to the whole."""
+"""A part of an array on disk, by which a model that was fitted to the whole is judged."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ CELLS = 1 << 22
 
 
 def excerpt(model: CPModel, X: Any) -> tuple[CPModel, Any, str]:
-    """Model and data of random rows of each mode, with a remark that says so; both as they are, and
-    no remark, if the data is in memory.
+    """Return model and data of random rows of each mode, with a remark that says so; both as they
+    are, and no remark, if the data is in memory.
     """
     storage, _ = taken_off(X)
     if not isinstance(storage, TiledArray):

@@ -30,9 +30,13 @@ from smartcpd.errors import IncompatibleError
 from smartcpd.losses.gaussian import Gaussian
 
 RIDGE = 1e-12
-"""Of the trace, added to the diagonal of V for components that copy each other."""
+"""The share of the trace that is added to the diagonal of V, for components that copy each
+other.
+"""
 POLISHING = 5
-"""Rounds over the columns of a clipped factor: next to reading the data they cost nothing."""
+"""Number of rounds over the columns of a clipped factor: next to reading the data they cost
+nothing.
+"""
 TINY = 1e-300
 
 
@@ -54,7 +58,7 @@ def solved(A: np.ndarray, nG: np.ndarray, V: np.ndarray) -> np.ndarray:
 def solved_within(
     A: np.ndarray, nG: np.ndarray, V: np.ndarray, low: np.ndarray, high: np.ndarray
 ) -> np.ndarray:
-    """The same within bounds: the minimiser, clipped, then improved column by column.
+    """Return the minimiser within bounds: the free one, clipped, then improved column by column.
 
     Clipping alone can raise the loss, and it has fixed points that are no solutions. Exact
     minimisation over one column after another has neither fault, from the better of two starts.

@@ -40,18 +40,18 @@ class Settings:
 
 @dataclass(frozen=True)
 class Epoch:
-    """What an observer of a run receives after each epoch."""
+    """The state of a run that an observer receives after each epoch."""
 
     record: Record
     factors: Callable[[], list[np.ndarray]]
     """Copies the factors of this row; while several runs compete, not always the best so far."""
     is_best: bool = True
-    """Whether it is what the fit would return if it ended here."""
+    """Whether these factors are what the fit would return if it ended here."""
 
 
 @kept_value
 class Ended(NamedTuple):
-    """Where a start came to its end: its factors, and what they have of what is minimised."""
+    """The end of a start: its factors, and their loss with penalties."""
 
     factors: list[np.ndarray]
     objective: float
@@ -59,16 +59,16 @@ class Ended(NamedTuple):
 
 @kept_value
 class Comparison(NamedTuple):
-    """Starts that a result was compared with."""
+    """The starts that a result was compared with."""
 
     others: list[Ended]
-    """Independent starts that came to their end, without the one that the result is of."""
+    """Independent starts that came to their end, without the one that led to the result."""
     own: bool
-    """Whether the result is of a single start, too, and not bred of several."""
+    """Whether the result comes from a single start, too, and was not bred of several."""
     n_stopped: int
-    """Starts that were stopped early, of which nothing can be said."""
+    """How many starts were stopped early, of which nothing can be said."""
     settled: bool
-    """Whether those that came to their end did so because there was nothing left to gain."""
+    """Whether the starts that came to their end did so because there was nothing left to gain."""
 
 
 @kept_value
@@ -82,9 +82,9 @@ class Result:
     ended: bool = False
     """Whether the user ended it, by a limit, a callback or an interrupt: nothing should follow."""
     loss: float | None = None
-    """As far as it is known without another pass over data that is not in memory."""
+    """The mean loss, if it is known without another pass over data that is not in memory."""
     comparison: Comparison | None = field(default=None, repr=False)
-    """With other starts, where there were several."""
+    """The comparison with other starts, where there were several."""
 
 
 Observer = Callable[[Epoch], Any]

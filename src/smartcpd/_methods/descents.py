@@ -26,38 +26,41 @@ from smartcpd._problem.history import Status
 from smartcpd._problem.problem import Problem
 
 FINISHED = 2e-4
-"""What the last steps of a finish may still gain, relative to the resolution of the loss."""
+"""The share of the loss's resolution that the last steps of a finish may still gain."""
 SWITCH = 1e-3
-"""The same for a single step, where float64 takes over if it must."""
+"""The share that a single step may gain where float64 takes over if it must."""
 NARROW = 1e-4
-"""The same as `FINISHED`, for a finish that may be in float32, too: if values in it tell such a
-gain."""
+"""The share for a finish that may be in float32, too, if values in it tell such a gain."""
 NEAR = 0.01
-"""The same for a single step from which on guesses of the whole Hessian are better than those of
-its blocks."""
+"""The share that a single step gains from which on guesses of the whole Hessian are better than
+those of its blocks.
+"""
 SETTLED_STEPS = 5
 MOST_STEPS = 500
 MILESTONE = 20
 PATIENCE = 10
-"""A run that would take more than so many times the steps between two milestones to come as low as
-its rival, at its present pace, has lost."""
+"""A run has lost if, at its present pace, it would take more than so many times the steps between
+two milestones to come as low as its rival.
+"""
 PRECISIONS = ("float32", "float64")
 DEFAULT_TOL = 0.02
 FLOOR = 1e-2
-"""Of the column's mean: the least that a merged or bred component begins with."""
+"""The least that an entry of a merged or bred component begins with, as a share of its column's
+mean.
+"""
 
 
 @kept_value
 @dataclass(frozen=True)
 class Candidate:
-    """Where a descent ended, and whether it had settled there."""
+    """The end of a descent, and whether it had settled there."""
 
     A: np.ndarray
     loss: float
     settled: bool
 
     def status(self, remark: str = "") -> Status:
-        """What to say if the fit ends here."""
+        """Return the status of a fit that ends here."""
         if self.settled:
             return Status(True, f"Converged: the loss settled at {self.loss:.6g}. {remark}".strip())
         return Status(
@@ -68,7 +71,7 @@ class Candidate:
 
 
 class Descents:
-    """Descents on the same objective: all cells of a dense tensor, or a sample of them."""
+    """Quasi-Newton descents on one objective: all cells of a dense tensor, or a sample of them."""
 
     def __init__(
         self, problem: Problem, settings: Settings, tracker: Tracker, rng: np.random.Generator
@@ -128,8 +131,8 @@ class Descents:
         joins: bool = False,
         rough: bool = False,
     ) -> Candidate:
-        """Steps until a few in a row gain less than ``tau`` of the resolution, or ``most``; or
-        until it seems that a loss as low as the ``rival``'s is out of reach. One that ``joins``
+        """Make steps until a few in a row gain less than ``tau`` of the resolution, or ``most`` of
+        them; or until a loss as low as the ``rival``'s seems out of reach. A run that ``joins``
         ends when it has the rival's components, and is given the loss of those. A ``rough`` run
         makes all its steps, in float32.
         """
@@ -214,7 +217,7 @@ class _Descent:
         return Candidate(self.newton.point.A, self.newton.point.value, False)
 
     def put_back(self, values: dict[str, Any]) -> None:
-        """The state of another process."""
+        """Restore the state of another process."""
         for name, value in values.items():
             setattr(self, name, value)
         self.newton.function = self.descents.function(self.precision)

@@ -1,4 +1,4 @@
-"""Downhill steps made longer: each begins where the last two points lead to."""
+"""Extrapolation of downhill steps: each begins where the last two points lead to."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ MOMENTUM = 0.9
 
 
 class Point(Protocol):
-    """Where a fit is, whatever describes it."""
+    """A point of a fit that can be extrapolated, whatever describes it."""
 
     def beyond(self: PointT, origin: PointT, power: float, /) -> PointT:
-        """From ``origin`` past this point, on a straight line between logarithms."""
+        """Return the point past this one on the line from ``origin``, straight between
+        logarithms.
+        """
         ...
 
 
@@ -31,10 +33,10 @@ class FullPasses(Protocol[PointT]):
     """Full passes over the data: each gives the loss of a point and a better point."""
 
     kept: ClassVar[tuple[str, ...]]
-    """What changes from step to step, besides the point."""
+    """Names of the attributes that change from step to step, besides the point."""
 
     def step(self, point: PointT, careful: bool = False, /) -> tuple[float, PointT]:
-        """A careful step never raises the loss; others may be longer."""
+        """Return the loss of a point and a better point; a careful step never raises the loss."""
         ...
 
     def factors(self, point: PointT, /) -> np.ndarray:
@@ -65,9 +67,9 @@ class _Extrapolated(Generic[PointT]):
     phase: str
     point: PointT
     accepted: PointT
-    """The last point whose loss was seen and lower than before ..."""
+    """The last point whose loss was seen and lower than before."""
     loss: float = math.inf
-    """... and that loss."""
+    """The loss of the accepted point."""
     previous: PointT | None = None
     momentum: float = 1.0
     careful: bool = False

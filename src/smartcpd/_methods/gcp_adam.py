@@ -116,11 +116,11 @@ class Adam:
         return self.A[:, : self.rank]
 
     def run(self, draws: CellDraws, weights: np.ndarray, rate: float) -> None:
-        """One iteration for every ``weights.size`` cells drawn."""
+        """Make one iteration for every ``weights.size`` cells drawn."""
         rule = self.rule
         done, n_iterations = self.iterations, draws.x.size // weights.size
         groups = 2 if weights.size >= WORTH_GROUPS else 1
-        # Any order will do that begins with the lead.
+        # Any order of modes will do that begins with the leading one.
         modes = np.roll(np.arange(len(draws.rows)), -draws.lead)
         self._compiled[groups](
             draws.rows,
@@ -143,7 +143,7 @@ class Adam:
         self.iterations += n_iterations
 
     def saved(self) -> tuple[int, list[np.ndarray]]:
-        """What `restore` takes back."""
+        """Return the state that `restore` takes back."""
         return self.iterations, [a.copy() for a in (self.A, self.first, self.second)]
 
     def restore(self, state: tuple[int, list[np.ndarray]]) -> None:
@@ -224,7 +224,7 @@ class AdamRun:
         self.tracker.epoch += 1
 
     def _draws(self) -> Iterator[CellDraws]:
-        """The cells of an epoch, in stretches short enough to interrupt.
+        """Yield the cells of an epoch, in stretches short enough to interrupt.
 
         A second thread draws those of the next stretch in the meantime, in the same order.
         """

@@ -37,16 +37,17 @@ from smartcpd._problem.stopping import ROUNDING
 from smartcpd.errors import IncompatibleError
 
 FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-3, 1e-9, 1e9
-"""Relative to the diagonal of the matrix."""
+"""The first, least and largest damping, relative to the diagonal of the matrix."""
 PRODUCTS = 50
-"""Of a step, at most."""
+"""The most products with the matrix that a step may take."""
 FORCING = 0.1
-"""To which share a step reduces the gradient of its quadratic, at first; close to the solution it
-is reduced further, or the last steps would gain no more than gradient steps do."""
+"""The share to which a step reduces the gradient of its quadratic, at first; close to the solution
+it is reduced further, or the last steps would gain no more than gradient steps do.
+"""
 ACCEPTED = 1e-4
-"""Share of the promised gain with which a step is taken."""
+"""A step is taken if it brings at least this share of the promised gain."""
 KEPT_SLOPE = 0.5
-"""Of a step, that it keeps when it is made conjugate to the last one."""
+"""The share of its slope that a step must keep when it is made conjugate to the last one."""
 STEEP, LONGEST = 0.1, 3.0
 """The slope at the end of a step, relative to its beginning, from which on its length is corrected;
 and to what length at most."""
@@ -100,7 +101,7 @@ class Descent:
         return None
 
     def _step(self, point: Point) -> Point | None:
-        """The next point, lower than this one; None if there is none."""
+        """Return the next point, lower than this one; None if there is none."""
         problem = self.tracker.problem
         storage = problem.storage
         row_weights = storage.row_weights if storage.weighted else None
@@ -152,8 +153,9 @@ class Descent:
         return self._adjusted(point, found)
 
     def _adjusted(self, point: Point, found: Point) -> Point:
-        """A step of the right length, where the slope at its end says that it was not: next to
-        the step, one more pass costs little."""
+        """Return the point after a step of the right length, where the slope at its end says that
+        it was not: next to the step, one more pass costs little.
+        """
         D = found.A - point.A
         before, after = (float(np.vdot(P.gradient, D)) for P in (point, found))
         if before >= 0 or abs(after) <= STEEP * abs(before):

@@ -39,12 +39,14 @@ class Descent:
     limits: list[tuple[float, float]]
     entries: int
     begun_at: np.ndarray | None = None
-    """Where the present run of SciPy's method began."""
+    """The factors at which the present run of SciPy's method began."""
     answers: list[tuple[float, np.ndarray]] = field(default_factory=list)
-    """What it was told since. SciPy keeps its state to itself: a fit that is resumed brings the
-    method there again by the same answers, without a pass over the data."""
+    """The values and gradients that the method was told since. SciPy keeps its state to itself: a
+    fit that is resumed brings the method there again by the same answers, without a pass over the
+    data.
+    """
     recorded: int = 0
-    """Iterations since then that are in the history."""
+    """Number of iterations since then that are in the history."""
     kept: ClassVar = ("begun_at", "answers", "recorded")
 
     def solve(self) -> Status:
@@ -105,7 +107,7 @@ class Descent:
         return value, gradient.reshape(-1)
 
     def _wall(self) -> float:
-        """What stands for a loss that overflows.
+        """Return the number that stands for a loss that overflows.
 
         Line searches interpolate: an infinite value would end them, and a huge one would make them
         begin again with a tiny step.

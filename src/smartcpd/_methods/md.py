@@ -94,7 +94,7 @@ class Descent:
         )
 
     def _step(self, mode: int, block: Block) -> float:
-        """Move one factor downhill if that is possible; the loss after it."""
+        """Move one factor downhill if that is possible; return the loss after it."""
         self.tracker.check_time()
         loss, G = self.objective.mode_gradient(self.A, mode)
         self.tracker.entries += self.entries

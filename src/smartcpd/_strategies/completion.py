@@ -1,6 +1,6 @@
-"""Cells that were observed, of a sparse tensor of which the others were not.
+"""The fit of a sparse tensor whose stored cells are all that was observed.
 
-Where a good part of a small tensor is known, it is fitted as a dense array with missing cells. Of
+Where a good part of a small tensor is known, it is fitted as a dense array with missing cells. In
 others only the observed cells are ever looked at: stochastic steps come close to a solution, and a
 quasi-Newton method goes on from there.
 """
@@ -26,7 +26,7 @@ from smartcpd._strategies.subsampled import FULL_PASSES
 from smartcpd.errors import IncompatibleError
 
 DENSE_SHARE = 0.03
-"""Of the cells that were observed, from which on it pays to pass over all of them."""
+"""The share of observed cells from which on it pays to pass over all cells."""
 
 
 def check(problem: Problem) -> None:
@@ -40,7 +40,7 @@ def check(problem: Problem) -> None:
 
 
 def as_dense(storage: SparseTensor) -> Dense:
-    """The observed cells in an array that has room for all of them."""
+    """Return the observed cells in an array that has room for all of them."""
     array = np.ones(storage.shape, storage.values.dtype)
     array[storage.indices] = storage.values
     weights = np.zeros(storage.shape, bool if storage.weights is None else np.float64)

@@ -1,4 +1,4 @@
-"""Dense data, from nothing to the optimum: a core, a quasi-Newton finish, a second look.
+"""The fit of dense data from scratch: a core, a quasi-Newton finish, a second look.
 
 Least squares on a compressed tensor gives a start, often one that two independent runs agree on at
 once. A quasi-Newton method takes it to the optimum of the loss. Where the runs do not agree, wider
@@ -32,15 +32,20 @@ AGREED_STEPS, ALIKE = 60, 0.7
 its components alike, by the product of their cosines."""
 WIDE_STEPS, CROWDED_WIDE_STEPS = 20, 60
 RUNS, CROWDED_RUNS = (2, 5), (20, 24)
-"""At least and at most; the second where there are more components than a mode has rows."""
+"""The least and the largest number of runs; the second pair where there are more components than a
+mode has rows.
+"""
 COMPARED, SAME_LOSS = 5e-4, 2e-3
-"""Changes of the loss, relative to its resolution: of a run that is to be compared with others, and
-between runs taken for the same."""
+"""Changes of the loss, relative to its resolution: what a run that is to be compared may still
+gain, and the difference between runs taken for the same.
+"""
 TOLD_APART = 1.0
-"""Standard errors between the losses of two solutions from which on the data decides for one."""
+"""Number of standard errors between the losses of two solutions from which on the data decides for
+one.
+"""
 AS_LOW, DECISIVE = 0.5, math.log(100.0)
-"""Which solution may be kept though its loss is not the lowest: standard errors between the two,
-and by how much the logarithm of its probability must be larger (Jeffreys calls that decisive).
+"""A solution may be kept though its loss is not the lowest: the most standard errors between the
+two, and the least gain in the logarithm of its probability (Jeffreys calls that decisive).
 """
 CROWDED_CARE = 0.1
 """Where a model is crowded, runs are compared by this share of what they are compared by else."""
@@ -89,10 +94,10 @@ class DenseSearch:
         return status
 
     def _run(self, number: int) -> None:
-        """Another run: from a start of its own, or, now and then, from the best two so far."""
+        """Make another run: from a start of its own, or, now and then, from the best two so far."""
         if len(self.runs) >= 2 and len(self.bred) < len(self.runs) // 2:
             one, two = (c.A for c in self._ranked()[:2])
-            # Side by side, each at half its size.
+            # The two are put side by side, each at half its size.
             both = np.hstack([one, two]) * 0.5 ** (1 / len(self.problem.shape))
             self.bred.append(self._narrowed(self.descents.floored(both), f"run {number}, bred"))
         else:
@@ -100,7 +105,7 @@ class DenseSearch:
             self.runs.append(self._narrowed(wide, f"run {number}"))
 
     def _narrowed(self, A: np.ndarray, phase: str) -> Candidate:
-        """From a wide start to a candidate of the right rank."""
+        """Descend from a wide start to a candidate of the right rank."""
         steps = CROWDED_WIDE_STEPS if self.crowded else WIDE_STEPS
         wide = self.descents.run(A, f"{phase}, {A.shape[1]} components", most=steps, rough=True)
         return self.descents.run(
@@ -108,7 +113,7 @@ class DenseSearch:
             phase,
             COMPARED * self._care,
             rival=next(iter(self._ranked()), None),
-            # Who asks for several runs wants to see where each of them ends.
+            # Users who ask for several runs want to see where each of them ends.
             joins=not self.crowded and self.n_init == 1,
         )
 
@@ -146,8 +151,9 @@ class DenseSearch:
         return ended
 
     def _tied(self, errors: float = TOLD_APART) -> list[Candidate]:
-        """The run that ended lowest, and those that the data does not decide against, their losses
-        apart by less than so many standard errors: compared as in Vuong's test (1989)."""
+        """Return the run that ended lowest, and those that the data does not decide against: their
+        losses are apart by less than so many standard errors, compared as in Vuong's test (1989).
+        """
         best, *others = self._ranked()
         error = self.descents.sample.error
         return [best] + [
@@ -157,7 +163,7 @@ class DenseSearch:
         ]
 
     def _remark(self, chosen: Candidate) -> str:
-        """What is to be said of a run next to the others."""
+        """Return a remark on how a run compares with the others."""
         n = len(self.runs) + len(self.bred)
         remark = (
             f"Two of {n} runs found it independently."
@@ -179,7 +185,7 @@ class DenseSearch:
         return same_components(one, two, ALIKE)
 
     def _compared(self, best: Candidate) -> Comparison:
-        """The independent runs; those that were left behind have not come to their end."""
+        """Return the independent runs; those that were left behind have not come to their end."""
         others = [run for run in self.runs if run is not best]
         ended = [run for run in others if run.settled]
         return Comparison(

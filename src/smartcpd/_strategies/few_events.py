@@ -1,4 +1,4 @@
-"""Counts or events in a dense array that is nearly empty: its nonzeros are all that matters."""
+"""The fit of counts or events in a dense array that is nearly empty, by its nonzeros alone."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from smartcpd.errors import IncompatibleError
 
 def suits(problem: Problem) -> bool:
     """Whether there are so few events that the data is better described by them alone."""
-    # Cells that are missing, or that have weights of their own, would be as good as events.
+    # Missing cells, and cells with weights of their own, would have to be stored like events.
     return (
         serves(problem)
         and not problem.storage.weighted

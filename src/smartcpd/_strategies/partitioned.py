@@ -1,4 +1,4 @@
-"""Sparse data that is read part by part: fitted on a sample first, then by full passes.
+"""The fit of sparse data that is read part by part: on a sample first, then by full passes.
 
 A sample of the entries of a sum of components is a sum of the same components, only smaller. What
 fits it in memory is therefore close to what fits all entries, and a few passes over those finish
@@ -28,15 +28,17 @@ from smartcpd.errors import IncompatibleError
 from smartcpd.partitions.tensor import PartitionedTensor
 
 SHARE_OF_MEMORY = 1 / 3
-"""That the sample may take."""
+"""The share of the memory that the sample may take."""
 ENOUGH = 1.25 * FEW_EVENTS
-"""Entries a component and row of the longest mode: with fewer, starts would differ. But not ..."""
+"""Number of entries a component and row of the longest mode that a sample should have: with fewer,
+starts would differ.
+"""
 SHARE_OF_ENTRIES = 1 / 4
-"""... more than this share of all, unless those are few, ..."""
+"""The largest share of all entries that a sample takes, unless that is less than `FEW`."""
 FEW = 1 << 19
-"""... which is less than so many."""
+"""The least number of entries of a sample, if there are as many."""
 SMOOTHING = 1.0
-"""Events that each row gets on top of those in the sample: it may have none there."""
+"""Number of events that each row gets on top of those in the sample, where it may have none."""
 
 
 def finish_of(problem: Problem) -> Method:
@@ -105,7 +107,7 @@ def _solver_for(inner: Problem, settings: Settings) -> Strategy | Method:
 
 
 def _lifted(problem: Problem, inner: Problem, factors: list[np.ndarray]) -> list[np.ndarray]:
-    """Factors for all entries from those for a sample."""
+    """Return factors for all entries from those for a sample."""
     storage, sample = problem.storage, inner.storage
     assert isinstance(storage, PartitionedTensor)
     adds_up = problem.loss.link(2.0) == 2.0 or slope(problem.loss) is not None

@@ -1,4 +1,4 @@
-"""Several starts of one fit: all run a little, the best run on, the lowest loss is kept."""
+"""Several starts of one fit: all run a little, the best run on, and the lowest loss is kept."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from smartcpd._strategies.settling import with_settled_rows
 from smartcpd._strategies.warm_starts import warmed
 
 HEATS = 20
-"""Epochs after which starts are compared for the first time."""
+"""Number of epochs after which starts are compared for the first time."""
 SURVIVORS = 3
-"""One of so many runs on, at least two."""
+"""One of so many starts runs on, at least two."""
 MOST_REPAIRS = 2
 
 
@@ -56,7 +56,7 @@ class Restarts:
     repairs: Method | None = None
     """What goes on from a model whose flawed components were replaced, if that is wanted."""
     settles: bool = False
-    """Whether the best result ends with a last look at the rows of its first mode."""
+    """Whether the rows of the first mode of the best result are made exact at the end."""
     whole: bool = False
     """Whether every start is run to its end, repairs and all, however far it falls behind."""
     stop: threading.Event = field(default_factory=threading.Event)
@@ -82,7 +82,8 @@ class Restarts:
         comparison = self._compared(best, found, len(starts))
         for scored in found:
             if scored.result.status.interrupted:
-                # Whichever start is best so far, the race was not run to its end.
+                # The status says so, since the comparison was cut short whichever start is best so
+                # far.
                 status = scored.result.status
                 best = best._replace(result=replace(best.result, status=status, ended=True))
         if not self.whole:
@@ -92,7 +93,7 @@ class Restarts:
         return best._replace(result=replace(best.result, comparison=comparison))
 
     def _compared(self, best: Scored, found: list[Scored], n_starts: int) -> Comparison | None:
-        """Where the starts ended; a run that compares starts of its own says so itself."""
+        """Return where the starts ended; a run that compares starts of its own says so itself."""
         if n_starts == 1:
             return best.result.comparison
         over = self.stop.is_set() or any(s.result.status.interrupted for s in found)
@@ -102,7 +103,7 @@ class Restarts:
         return Comparison(others, True, n_starts - 1 - len(others), settled)
 
     def _repaired(self, best: Scored, rng: np.random.Generator, prefix: str = "") -> Scored:
-        """The result without dead and doubled components, if it is better for that."""
+        """Return the result without dead and doubled components, if it is better for that."""
         if self.repairs is None:
             return best
         found = flaws(best.result.factors)
@@ -126,13 +127,13 @@ class Restarts:
         return best._replace(result=replace(best.result, status=status))
 
     def _settled(self, best: Scored) -> Scored:
-        """The result with exact rows in its first mode, if they are at hand."""
+        """Return the result with exact rows in its first mode, if they are at hand."""
         found = with_settled_rows(self.problem, best.result, self.settings.n_threads)
         again = None if found is None else self._scored(found)
         return best if again is None or not again.objective <= best.objective else again
 
     def _kept(self, name: str) -> Settings:
-        """The settings of a run whose checkpoints have a file of their own."""
+        """Return the settings of a run whose checkpoints have a file of their own."""
         return replace(self.settings, journal=self.settings.journal.branch(name))
 
     @property
@@ -166,7 +167,9 @@ class Restarts:
         return [self._scored(result) for result in results]
 
     def _in_turn(self, run: Callable[..., Result], legs: Sequence[Any]) -> list[Result]:
-        """An interrupt, or a callback that wants to stop, skips the legs that wait."""
+        """Run one after the other; an interrupt, or a callback that wants to stop, skips those that
+        wait.
+        """
         results = []
         for leg in legs:
             results.append(run(*leg))
@@ -175,7 +178,7 @@ class Restarts:
         return results
 
     def _side_by_side(self, run: Callable[..., Result], legs: Sequence[Any]) -> list[Result]:
-        """An interrupt ends the legs that run and skips those that wait."""
+        """Run at the same time; an interrupt ends those that run and skips those that wait."""
         with ThreadPoolExecutor(self.n_jobs if self.n_jobs > 0 else os.cpu_count()) as pool:
             futures = [pool.submit(run, *leg) for leg in legs]
             try:

@@ -1,4 +1,4 @@
-"""Columns on the simplex: first without that constraint, then with it.
+"""The fit of columns on the simplex: first without that constraint, then with it.
 
 Without it the problem is one of bounds, for which there are good starts and quick finishes; data
 that was made from columns of unit sum has its solution nearby.
@@ -43,7 +43,9 @@ def check(problem: Problem) -> None:
 
 
 def normalised(factors: list[np.ndarray], on_simplex: list[bool]) -> list[np.ndarray]:
-    """Columns of unit sum where wanted, the scale going to the other modes, if there are any."""
+    """Scale columns to unit sum where wanted; the scale goes to the other modes, if there
+    are any.
+    """
     # A column that vanished becomes uniform.
     factors = [A + TINY for A in factors]
     sums = [

@@ -1,4 +1,4 @@
-"""Sparse counts and events, from nothing to the optimum in a few passes over the nonzeros.
+"""The fit of sparse counts and events from scratch, in a few passes over the nonzeros.
 
 Online EM on batches of nonzeros finds more components than asked for; those are merged, and what is
 left is polished by full passes. Where events are few, several starts compete, and are bred: two of
@@ -36,16 +36,20 @@ from smartcpd._strategies.starts import marginal_factors
 from smartcpd.errors import IncompatibleError
 
 EPOCHS = 2
-"""Times that online EM sees every nonzero."""
+"""How often online EM sees every nonzero."""
 BATCHES = 100
-"""Parts that it sees them in, unless those had fewer events than the factors have rows."""
+"""Number of batches that online EM sees the nonzeros in, unless those had fewer events than the
+factors have rows.
+"""
 MIN_BATCH = 500
 FORGETTING = 0.6
 """The t-th batch has weight (t + 2)^-0.6 in the running counts."""
 SMOOTHING = 3.0
 MIN_PASSES, MAX_PASSES = 3, 40
 FEW_EVENTS = 20
-"""Events a component and row of the longest mode, below which starts differ and several compete."""
+"""Number of events a component and row of the longest mode, below which starts differ and several
+compete.
+"""
 
 
 Start = tuple[float, Mixture]
@@ -74,7 +78,7 @@ class Plan:
 
 @dataclass
 class _Batches:
-    """Online EM in the middle of an epoch."""
+    """The state of online EM in the middle of an epoch."""
 
     search: SparseSearch
     mixture: Mixture
@@ -118,7 +122,7 @@ class _Batches:
 
 @dataclass
 class _Settling:
-    """Full passes on the way to a merge."""
+    """The state of full passes on the way to a merge."""
 
     search: SparseSearch
     mixture: Mixture
@@ -164,7 +168,7 @@ class SparseSearch:
         self.finish = Passes.over(problem, settings.n_threads)
 
     def solve(self, finish: bool = True) -> Result:
-        """Without the finish, what the best of the starts found."""
+        """Fit from scratch; without the finish, return what the best of the starts found."""
         tracker = self.tracker
         mixture = self._random_mixture()
         for passes in (self.passes, self.finish):
@@ -182,7 +186,7 @@ class SparseSearch:
         return tracker.follow(loop)
 
     def _best_of_starts(self, mixture: Mixture) -> Mixture:
-        """Starts are bred in pairs of about the same loss, until one is left."""
+        """Breed starts in pairs of about the same loss, until one is left."""
         found = [
             self.tracker.stage(partial(self._start, number, mixture), self.passes)
             for number in range(1, self.plan.n_starts + 1)
@@ -195,19 +199,21 @@ class SparseSearch:
         return found[0][1]
 
     def _bred(self, better: Start, other: Start) -> Start:
-        """What two starts side by side become, or the better of them if that is better still."""
+        """Return what two starts side by side become, or the better of them if that is better
+        still.
+        """
         child = partial(self._narrowed, better[1].beside(other[1]), "bred")
         return min(better, self.tracker.stage(child, self.passes), key=itemgetter(0))
 
     def _start(self, number: int, mixture: Mixture) -> Start:
-        """A start of the right rank."""
+        """Make a start of the right rank."""
         if number > 1:
             mixture = self._random_mixture()
         mixture = self.tracker.stage(lambda: self._online(mixture), self.passes)
         return self._narrowed(mixture, f"start {number} of {self.plan.n_starts}", number == 1)
 
     def _narrowed(self, mixture: Mixture, phase: str, first: bool = False) -> Start:
-        """From a wide mixture to one of the right rank."""
+        """Turn a wide mixture into one of the right rank."""
         mixture = self.tracker.stage(lambda: self._settle(mixture), self.passes)
         found, loss, following = self._narrow(mixture)
         if first:
@@ -238,7 +244,7 @@ class SparseSearch:
     def _narrow(self, mixture: Mixture) -> tuple[Mixture, Estimate, Mixture]:
         """Merge to the rank in two ways, and keep the one with the lower loss after some passes.
 
-        Returns a mixture, its loss, and the mixture that the next pass should begin with.
+        The result is a mixture, its loss, and the mixture that the next pass should begin with.
         """
         rank, shape = self.problem.rank, self.problem.shape
         ways = [

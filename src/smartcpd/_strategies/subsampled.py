@@ -1,4 +1,5 @@
-"""Dense data too large for many full passes: a part of it, then samples of fibers that grow.
+"""The fit of dense data too large for many full passes: a part of it, then growing samples of
+fibers.
 
 A fit to some rows of every mode is extended to all of them (`subtensor_fit`). From there on the
 model is good nearly everywhere, and is improved on random fibers of the whole tensor.

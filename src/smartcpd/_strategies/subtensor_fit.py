@@ -25,11 +25,13 @@ from smartcpd._strategies.compression import Scales, is_linear, least_squares_ro
 from smartcpd._strategies.dense import DenseSearch
 
 PART_CELLS = 1 << 20
-"""Of the part that is fitted from scratch; it has at least `ROWS_A_COMPONENT` rows a mode."""
+"""Number of cells of the part that is fitted from scratch; it has at least `ROWS_A_COMPONENT` rows
+a mode.
+"""
 ROWS_A_COMPONENT = 2
 MOST_PART_CELLS = 1 << 24
 EXTENSION_CELLS = 512
-"""Cells a parameter of the row when a factor is extended to all rows."""
+"""Number of cells a parameter of the row when a factor is extended to all rows."""
 EXTENSION_STEPS = 6
 
 
@@ -63,7 +65,7 @@ class Subtensor:
 
 
 def _edge(shape: tuple[int, ...], n_cells: int) -> int:
-    """The largest number that the modes can be cut to for a tensor of ``n_cells``."""
+    """Return the largest number that the modes can be cut to for a tensor of ``n_cells``."""
     edge = 1
     for size in sorted(set(shape)):
         short = [s for s in shape if s < size]
@@ -103,7 +105,9 @@ class SubtensorFit:
         problem = replace(self.problem, storage=storage)
 
         def observe(report: Epoch) -> object:
-            """The user sees the rows; a model of the part would have another shape."""
+            """Show the user the rows of the history; a model of the part would have another
+            shape.
+            """
             record = named(report.record)
             whole = Epoch(record, lambda: self._filled(part, report.factors()), report.is_best)
             return self.tracker.observe(whole)
@@ -132,7 +136,9 @@ class SubtensorFit:
         return filled
 
     def _hasty(self) -> Settings:
-        """The part need not be fitted better than it represents the whole."""
+        """Return hasty settings, since the part need not be fitted better than it represents the
+        whole.
+        """
         stopping = replace(self.settings.stopping, tol=100 * self.settings.stopping.tol)
         return replace(self.settings, stopping=stopping)
 
@@ -154,8 +160,9 @@ class SubtensorFit:
         return stack(whole)
 
     def _rows(self, storage: Dense, known: list[np.ndarray], mode: int) -> np.ndarray:
-        """One factor, given the others: by least squares, or where that does not apply by a few
-        steps in which bounds hold the others where they are."""
+        """Return one factor, given the others: by least squares, or where that does not apply by a
+        few steps in which bounds hold the others where they are.
+        """
         loss = self.problem.loss
         region = self.region
         low, high = (parts(b, self.problem.shape)[mode] for b in (region.low, region.high))

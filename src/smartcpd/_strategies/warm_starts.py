@@ -50,7 +50,7 @@ def warmed(
         start,
         most_epochs=EPOCHS[name],
         prefix="start: ",
-        comparable=name != "als",  # whose rows would hold squares
+        comparable=name != "als",  # its rows would hold squares
     )
     if name == "als" and not any(c.signed for c in problem.constraints):
         # Zeros, which clipping leaves, are hard to leave for methods that multiply.

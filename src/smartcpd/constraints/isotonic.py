@@ -7,8 +7,9 @@ from smartcpd._kernels.compiling import inline
 
 @inline
 def workspace(Z):
-    """Make room for the levels, weights and errors of pooled entries, which are sums of many and
-    hence float64 whatever type Z has.
+    """Make room for the levels, weights and errors of pooled entries.
+
+    They are sums of many entries and hence float64, whatever type Z has.
     """
     return np.empty((3, Z.shape[0])), np.empty(Z.shape[0], np.intp)
 

@@ -58,8 +58,7 @@ class L2Ball(EitherSign):
 
 @inline
 def _multiplier(z, gamma, radius):
-    """Return the nu >= 0 for which z * gamma / (gamma + nu) has length ``radius``; 0 inside the
-    ball.
+    """Return the nu >= 0 for which z * gamma / (gamma + nu) has length ``radius``, or 0 inside.
 
     1 / length is concave in nu, and straight where the weights are equal, so that Newton's method
     on it rises to the root without passing it.

@@ -12,9 +12,7 @@ SLACK = 1e-6
 
 
 def curvature_exponent(mirror):
-    """Return the q for which phi''(a) ~ a^q; a map without one gets slower steps, not other
-    results.
-    """
+    """Return the q for which phi''(a) ~ a^q; a map without one only gets slower steps."""
     return round(float(np.log2(mirror.unit(2.0) / mirror.unit(1.0))) - 1.0, 6)
 
 
@@ -26,9 +24,10 @@ def workspace(Z):
 
 @inline
 def _follow_one(dual, gamma, bottom, top, offset, slope):
-    """Write every dual as the line offset + slope * theta, where theta is the dual of the entry
-    that is the first to reach 1. Return the present theta, and the one at which no entry exceeds 1
-    / n.
+    """Write every dual as a line offset + slope * theta.
+
+    theta is the dual of the entry that is the first to reach 1. Its present value is returned, and
+    the value at which no entry exceeds 1 / n.
     """
     k, nearest = 0, -np.inf
     largest = np.finfo(dual.dtype).max

@@ -71,8 +71,11 @@ class ArrayCluster:
         return found
 
     def cells(self, storage: TiledArray, where: Sequence[Any]) -> Any:
-        """The cells at some slices or rows, where they can be had cheapest: of a Dask array its own
-        workers have them (data, mask, weights); None for what the worker reads by itself."""
+        """Return the cells at some slices or rows: data, mask and weights.
+
+        Those of a Dask array stay with the workers that have them; None stands for what a worker
+        reads by itself.
+        """
         parts = (storage.source.array, storage.mask, storage.weights)
         if type(parts[0]).__module__.split(".")[0] != "dask":
             return None

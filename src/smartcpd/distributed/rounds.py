@@ -183,9 +183,7 @@ class Rounds:
         return self.A[shard.row_range.rows]
 
     def _share(self, shard: Shard) -> np.ndarray:
-        """Return the expected counts of a shard; before the first round, by the size of its
-        rows.
-        """
+        """Return the expected counts of a shard; before the first round, by the size of rows."""
         if shard.number in self.counts:
             return self.counts[shard.number]
         others = _others(self.storage.shape, self.storage.manifest.mode)

@@ -98,9 +98,7 @@ class Mirror(Piece):
         return self.potential(a, p) - self.potential(b, p) - slope * (a - b)
 
     def unit(self, a: float) -> float:
-        """Return a phi''(a): the change in the dual that changes an entry of size a by its own
-        size.
-        """
+        """Return a phi''(a): the step in the dual that changes an entry a by its own size."""
         h = 1e-4 * a
         p = self.params
         return float((self.to_dual(a + h, p) - self.to_dual(a - h, p)) / 2e-4)

@@ -1,4 +1,4 @@
-"""What a fit part by part will need, before it begins: memory, disk, and time for a pass."""
+"""The needs of a fit part by part, before it begins: memory, disk, and time for a pass."""
 
 from __future__ import annotations
 
@@ -16,14 +16,18 @@ from smartcpd.losses import Loss
 from smartcpd.partitions.tensor import PartitionedTensor
 
 PARTS_IN_MEMORY = 4
-"""The one that is worked on, the next, and what they are decoded from."""
+"""Parts that are in memory at once: the one that is worked on, the next, and what they are decoded
+from.
+"""
 COPIES_OF_FACTORS = 12
-"""Factors, their gradients, what steps begin and end with, and sums of groups of entries."""
+"""Arrays of the size of the factors: factors, gradients, ends of steps, and sums of groups of
+entries.
+"""
 
 
 @dataclass(frozen=True)
 class Preflight:
-    """What is needed, in bytes and seconds."""
+    """The memory, the disk and the time that a fit needs, in bytes and seconds."""
 
     n_parts: int
     part_bytes: int
@@ -31,14 +35,14 @@ class Preflight:
     disk_bytes: int
     max_memory: int
     seconds: float | None = None
-    """For a pass over all parts, as far as one of them tells."""
+    """Seconds of a pass over all parts, as far as one of them tells."""
 
     @property
     def memory_bytes(self) -> int:
         return PARTS_IN_MEMORY * self.part_bytes + self.factor_bytes
 
     def check(self, X: PartitionedTensor, rank: int) -> None:
-        """Refuse what cannot be done in the memory that is allowed."""
+        """Raise an error if the allowed memory does not suffice."""
         if self.memory_bytes > self.max_memory:
             raise InvalidParameterError(
                 f"A fit of {X!r} at rank {rank} needs about {readable(self.memory_bytes)}: "
@@ -58,7 +62,7 @@ class Preflight:
 
 
 def preflight(X: PartitionedTensor, rank: int, loss: Loss | None = None) -> Preflight:
-    """The needs of a fit; with a loss, the time that a pass takes is measured on one part."""
+    """Return the needs of a fit; with a loss, the time of a pass is measured on one part."""
     largest = max(part.nnz for part in X.manifest.parts)
     rows = padded(np.zeros((1, rank))).shape[1] * 8 * sum(X.shape)
     seconds = None if loss is None else _seconds(X, rank, loss)
@@ -73,7 +77,7 @@ def preflight(X: PartitionedTensor, rank: int, loss: Loss | None = None) -> Pref
 
 
 def _seconds(X: PartitionedTensor, rank: int, loss: Loss) -> float:
-    """Reading goes on next to computing: the slower of the two decides."""
+    """Return the seconds of a pass, in which parts are read while others are worked on."""
     number = int(np.argsort([part.nnz for part in X.manifest.parts])[X.n_parts // 2])
     began = time.perf_counter()
     events = X.events(number)

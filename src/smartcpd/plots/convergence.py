@@ -27,10 +27,9 @@ def plot_history(history: History, ax: Any = None) -> Any:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from smartcpd import SmartCPD, plots
-    >>> est = SmartCPD(1, "poisson", solver="mm", max_epochs=3, random_state=0)
-    >>> est = est.fit(np.array([[1, 2], [3, 5]]))
+    >>> from smartcpd import SmartCPD, datasets, plots
+    >>> X, _ = datasets.count((10, 9, 8), rank=1, random_state=0)
+    >>> est = SmartCPD(1, "poisson", random_state=0).fit(X)
     >>> plots.plot_history(est.history_).get_ylabel()
     'loss above its best'
     """

@@ -30,8 +30,8 @@ def plot_selection(selection: Selection, ax: Any = None) -> Any:
     Examples
     --------
     >>> from smartcpd import datasets, plots, select
-    >>> X, _ = datasets.count((6, 5, 4), rank=1, random_state=0)
-    >>> found = select(X, [1, 2], ["poisson"], cv=2, random_state=0)
+    >>> X, _ = datasets.count((10, 9, 8), rank=1, a_max=1.0, random_state=0)
+    >>> found = select(X, [1], "poisson", cv=2, n_restarts=1, random_state=0)
     >>> plots.plot_selection(found).get_xlabel()
     'rank'
     """

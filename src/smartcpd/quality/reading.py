@@ -20,21 +20,23 @@ from smartcpd._objectives.backgrounds.sampled import weighted_cells
 from smartcpd.losses import Domain, Loss
 
 READ_WHOLE = 1 << 22
-"""Up to this many cells all are read: about a second's work."""
+"""All cells are read up to this many, about a second's work."""
 SAMPLE = 1 << 19
 
 
 class Batch(NamedTuple):
-    """Some cells: where they are, what they hold, their model values, and how many each is."""
+    """Some cells: their places, values and model values, and how many each stands for."""
 
     places: list[np.ndarray]
     x: np.ndarray
     m: np.ndarray
     weight: np.ndarray
     own: np.ndarray | None = None
-    """How much each counts by itself, which is a part of ``weight``; None if all count the same."""
+    """How much each cell counts by itself, which is a part of ``weight``; None if all count the
+    same.
+    """
     sampled: bool = False
-    """Whether they were drawn, and stand for others."""
+    """Whether the cells were drawn at random, and stand for others."""
 
 
 class Reading:
@@ -57,7 +59,7 @@ class Reading:
             yield self._observed(batch) if self.storage.weighted else batch
 
     def _observed(self, batch: Batch) -> Batch:
-        """Without missing cells, the others with their own weights."""
+        """Leave out missing cells, and give the others their own weights."""
         own = weights_at(self.storage, batch.places)
         seen = own != 0
         places = [index[seen] for index in batch.places]
@@ -81,7 +83,7 @@ class Reading:
             yield from self._drawn(storage.array)
 
     def sample(self, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """Model values of observed cells and weights, with which sums over all are estimated."""
+        """Return model values of some observed cells, and weights to estimate sums over all."""
         if self.only_stored:
             index = self._chosen(count)
             weights = np.full(index[0].size, self.storage.nnz / index[0].size)  # type: ignore[attr-defined]
@@ -91,7 +93,7 @@ class Reading:
         return values_at(self.factors, self.ones, index), weights
 
     def _chosen(self, count: int) -> list[np.ndarray]:
-        """Some entries."""
+        """Choose some entries at random."""
         storage = self.storage
         if not isinstance(storage, SparseTensor):
             assert isinstance(storage, SparseStorage)

@@ -49,9 +49,7 @@ def time_ticks(times: np.ndarray, count: int = 6) -> list[Tick]:
 
 
 def spread_labels(labels: Sequence[str], room: float, letter: float = 6.2) -> list[int]:
-    """Return which of evenly spaced labels fit side by side: every one, every second, every
-    third.
-    """
+    """Return which of evenly spaced labels fit side by side: every one, every second, ..."""
     widest = max(map(len, labels), default=1) * letter + 8
     fit = max(1, int(room / widest))
     steps = (1, 2, 3, 4, 6, 8, 12, 24)

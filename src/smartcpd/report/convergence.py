@@ -60,9 +60,7 @@ def _axes(low: float, high: float, first: float, span: float, unit: str) -> list
 
 
 def _stretches(phases: list[str], x: np.ndarray, y: np.ndarray) -> tuple[list[str], str]:
-    """Draw a line for each stretch of rows of one phase, joined to the one before; and the
-    legend.
-    """
+    """Draw a line for each stretch of rows of one phase, joined to the last; and the legend."""
     names = list(dict.fromkeys(phases))
     drawn = []
     start = 0

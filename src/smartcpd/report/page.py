@@ -69,9 +69,7 @@ def _file(name: str) -> str:
 
 
 def _policy(style: str, script: str) -> str:
-    """Return a security policy that loads nothing and runs only this page's own script and
-    style.
-    """
+    """Return a security policy: nothing is loaded, and only this page's own script runs."""
 
     def digest(text: str) -> str:
         return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -212,9 +212,7 @@ def positions(rows: ModeRows) -> tuple[np.ndarray, list[tuple[float, str]]]:
 def thinned(
     places: np.ndarray, values: np.ndarray, n_lines: int = 1
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return at most a few hundred points: places, and lowest, mean and highest of the rows
-    there.
-    """
+    """Return a few hundred points at most: places, and lowest, mean and highest rows there."""
     most = min(max(POINTS // (4 * n_lines), LEAST_POINTS), MOST_POINTS)
     if places.size <= most:
         return places, values, values, values

@@ -35,8 +35,9 @@ class Probe:
 
 @dataclass(frozen=True)
 class Step(Piece):
-    """A step rule chooses Gamma: the larger it is, the shorter is the step ``g / Gamma`` in the
-    dual.
+    """A step rule chooses Gamma, entry by entry.
+
+    The larger Gamma is, the shorter is the step ``g / Gamma`` in the dual.
 
     Examples
     --------

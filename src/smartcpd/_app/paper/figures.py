@@ -281,10 +281,8 @@ def label_ends(ax: Axes, ends: list[tuple[float, float, str, str]]) -> None:
                 "lw": 0.5,
                 "alpha": 0.6,
                 "shrinkB": 0,
-                "relpos": (
-                    0,
-                    0.5,
-                ),  # the line starts at the beginning of the words, not across them
+                # The line starts at the beginning of the words, not across them.
+                "relpos": (0, 0.5),
             },
         )
 

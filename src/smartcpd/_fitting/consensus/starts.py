@@ -15,12 +15,14 @@ from smartcpd._problem.problem import Problem
 def consensus_of(
     problem: Problem, model: CPModel, objective: float, converged: bool, comparison: Comparison
 ) -> Consensus | None:
-    """What a fitted model has in common with other starts; None if no other came to its end."""
+    """Return the consensus of a fitted model with other starts; None if no other came to its
+    end.
+    """
     if not comparison.others:
         return None
     others = []
     for start in comparison.others:
-        # What starts say of rows that nobody observed is chance.
+        # Rows without observed cells differ between starts by chance alone.
         factors, _ = without_unobserved_rows(problem, start.factors)
         others.append((CPModel(factors, None, problem.loss, model.modes), start.objective))
     return build(

@@ -1,4 +1,4 @@
-"""Rows of which too little is known for as many numbers as the model has for each."""
+"""Checks for rows with too few observations for the numbers that the model has for each."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _finding(
 
 
 def observed_cells(storage: Storage) -> list[np.ndarray]:
-    """How many cells of each row were observed, mode by mode."""
+    """Count the observed cells of each row, mode by mode."""
     whole = [np.full(size, float(storage.n_cells // size)) for size in storage.shape]
     if isinstance(storage, SparseTensor):
         columns = storage.indices if storage.absent == "unobserved" else storage.missing
@@ -73,7 +73,7 @@ def observed_cells(storage: Storage) -> list[np.ndarray]:
 
 
 def event_counts(storage: Storage) -> list[np.ndarray]:
-    """The sum of the counts of each row, mode by mode; of what was observed."""
+    """Sum the observed counts of each row, mode by mode."""
     if isinstance(storage, SparseTensor):
         values = storage.values.astype(np.float64)
         return [
@@ -85,7 +85,7 @@ def event_counts(storage: Storage) -> list[np.ndarray]:
 
 
 def _row_sums(storage: Dense, part: Callable[[Any, Any], np.ndarray]) -> list[np.ndarray]:
-    """Sums over the slices of each mode, of some slices of the first mode at a time."""
+    """Sum over the slices of each mode, some slices of the first mode at a time."""
     sums = [np.zeros(size) for size in storage.shape]
     for start, slab, seen in storage.observed_slabs():
         values = part(slab, seen)

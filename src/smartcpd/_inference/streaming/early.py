@@ -15,7 +15,7 @@ import numpy as np
 from smartcpd._data.storage import Dense, SparseTensor, Storage
 
 ENOUGH = 16
-"""Cells that are not 0, for each parameter of a model of all slices so far."""
+"""Number of nonzero cells for each parameter of a model from which on slices are enough."""
 
 
 @dataclass(frozen=True)
@@ -28,14 +28,14 @@ class EarlySlices:
 
     @classmethod
     def of(cls, storage: Storage, mode: int, rank: int) -> EarlySlices | None:
-        """Slices that were fitted together; None where there is no need to keep them."""
+        """Keep slices that were fitted together; None where there is no need to."""
         if not isinstance(storage, Dense | SparseTensor):
             return None
         early = cls(mode, (storage,), _entries(storage))
         return None if early.are_enough(rank) else replace(early, pieces=(_copied(storage),))
 
     def plus(self, storage: Storage) -> EarlySlices | None:
-        """These slices and new ones."""
+        """Return these slices and new ones."""
         if not isinstance(storage, Dense | SparseTensor):
             return None
         return replace(self, pieces=(*self.pieces, _copied(storage)))
@@ -54,14 +54,15 @@ class EarlySlices:
         return self.n_entries >= 2 * self.n_fitted or self.are_enough(rank)
 
     def joined(self) -> EarlySlices:
-        """The same slices as one piece, taken for fitted."""
+        """Return the same slices as one piece, taken for fitted."""
         sparse = all(isinstance(piece, SparseTensor) for piece in self.pieces)
         join = _joined_sparse if sparse else _joined_dense
         return replace(self, pieces=(join(self.pieces, self.mode),), n_fitted=self.n_entries)
 
     def data(self) -> tuple[Any, np.ndarray | None]:
-        """What a fit takes, of slices that were joined: the tensor, and the weights of its
-        cells."""
+        """The tensor that a fit takes, from slices that were joined, and the weights of its
+        cells.
+        """
         (piece,) = self.pieces
         if isinstance(piece, SparseTensor):
             return piece, None
@@ -70,7 +71,9 @@ class EarlySlices:
 
 
 def _copied(piece: Dense | SparseTensor) -> Dense | SparseTensor:
-    """The user may write into an array again; a sparse tensor is made of copies."""
+    """Copy a piece, since the user may write into an array again; a sparse tensor is made of
+    copies.
+    """
     if isinstance(piece, SparseTensor):
         return piece
     weights = None if piece.weights is None else piece.weights.copy()
@@ -78,7 +81,7 @@ def _copied(piece: Dense | SparseTensor) -> Dense | SparseTensor:
 
 
 def _entries(piece: Dense | SparseTensor) -> int:
-    """Of events that are rare, the cells without any say little."""
+    """Count the entries that say something; where events are rare, cells without any say little."""
     if isinstance(piece, SparseTensor):
         return piece.nnz
     seen = piece.array != 0
@@ -108,7 +111,7 @@ def _joined_dense(pieces: tuple[Any, ...], mode: int) -> Dense:
 
 
 def _joined_sparse(pieces: tuple[Any, ...], mode: int) -> SparseTensor:
-    """Entries one after the other, the rows of the mode counted on."""
+    """Join entries one after the other, counting the rows of the mode on."""
     starts = np.cumsum([0, *(piece.shape[mode] for piece in pieces)])
     shape = list(pieces[0].shape)
     shape[mode] = int(starts[-1])

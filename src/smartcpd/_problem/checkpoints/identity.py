@@ -1,4 +1,4 @@
-"""Which fit a checkpoint belongs to: its data and what was asked for."""
+"""The identity of a fit, which says whether a checkpoint belongs to it."""
 
 from __future__ import annotations
 
@@ -20,20 +20,22 @@ from smartcpd.errors import CheckpointError
 from smartcpd.partitions.tensor import PartitionedTensor
 
 ALL_BYTES = 1 << 26
-"""Of an array, up to which every byte counts; of a longer one, stretches from all over it do."""
+"""The size of arrays, in bytes, up to which every byte is hashed; of longer ones, stretches from
+all over them are.
+"""
 STRETCHES = 64
 
 
 @dataclass(frozen=True)
 class Identity:
-    """The data, by a digest, and the settings, by name."""
+    """The data of a fit, as a digest, and its settings, by name."""
 
     data: str
     settings: dict[str, Any]
     random: str
-    """A digest of where random numbers begin ..."""
+    """A digest of the state in which random numbers begin."""
     entropy: int | None
-    """... and what that follows from, if it is a number."""
+    """The seed of that state, if it is a number."""
 
     @classmethod
     def of(cls, problem: Problem, asked: dict[str, Any], rng: np.random.Generator) -> Identity:
@@ -63,7 +65,7 @@ class Identity:
 
 
 def check_same(before: Identity, now: Identity, path: Path) -> None:
-    """Refuse to go on with another fit."""
+    """Raise an error if a checkpoint belongs to another fit."""
     names = sorted(before.settings.keys() | now.settings.keys())
     differences = [
         f"{name} was {before.settings.get(name)!r} and is {now.settings.get(name)!r}"
@@ -82,7 +84,7 @@ def check_same(before: Identity, now: Identity, path: Path) -> None:
 
 
 def data_digest(storage: Storage) -> str:
-    """Shape and kind, with a hash of what the tensor holds."""
+    """Return the shape and kind of a tensor, with a hash of what it holds."""
     if isinstance(storage, PartitionedTensor):
         about = _digest([repr(storage.manifest).encode()])
         shape = "x".join(map(str, storage.shape))
@@ -113,7 +115,7 @@ def _digest(parts: Iterable[bytes]) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """A parameter as JSON can hold it and people can read it."""
+    """Return a parameter in a form that JSON can hold and people can read."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, np.ndarray):
