@@ -25,8 +25,8 @@ from smartcpd._methods.descents import DEFAULT_TOL
 from smartcpd._methods.growing_samples import MOST_CELLS
 from smartcpd._methods.loop import Loop
 from smartcpd._methods.merging import merged
+from smartcpd._methods.one_tile import Found, TileTask, descended, descents_on
 from smartcpd._methods.quasi_newton import Region
-from smartcpd._methods.tile_descent import Found, TileTask, descended, descents_on
 from smartcpd._methods.tracker import Tracker
 from smartcpd._objectives import Estimate
 from smartcpd._objectives.cell_sample import CellSample

@@ -23,7 +23,7 @@ from smartcpd._data.tiled.source import source_of
 from smartcpd._data.tiled.storage import TiledArray, Where
 from smartcpd._data.tiled.tiles import RowsByMode
 from smartcpd._methods.base import Settings
-from smartcpd._methods.tile_descent import Found, TileTask, descended
+from smartcpd._methods.one_tile import Found, TileTask, descended
 from smartcpd._objectives.tiled import BlockSum, block_sum
 from smartcpd._problem.checkpoints.journal import Journal
 from smartcpd._problem.problem import Problem
