@@ -12,7 +12,7 @@ from smartcpd._data.storage import Storage
 
 
 class Draws(NamedTuple):
-    """What a sampler drew for T iterations.
+    """The samples of T iterations, as a sampler drew them.
 
     Attributes
     ----------
