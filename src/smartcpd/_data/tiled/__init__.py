@@ -3,4 +3,4 @@
 from smartcpd._data.tiled.opening import opened, within_memory
 from smartcpd._data.tiled.storage import TiledArray, TiledFitNeeds
 
-__all__ = ["TiledFitNeeds", "TiledArray", "opened", "within_memory"]
+__all__ = ["TiledArray", "TiledFitNeeds", "opened", "within_memory"]
