@@ -23,6 +23,7 @@ class RealData(LabelledTensor):
         Whether it is a stand-in that was drawn at random, not data that anybody observed.
     """
 
+    tensor: SparseTensor
     source: str = ""
     simulated: bool = False
 

@@ -42,6 +42,10 @@ class Task:
     limit: float | None = None
 
     @property
+    def is_dense(self) -> bool:
+        return isinstance(self.X, np.ndarray)
+
+    @property
     def n_entries(self) -> int:
         """Entries of an iteration of the paper's method; its rivals that sample get as many."""
         return (self.n_fibers or 2 * self.rank) * max(self.X.shape)
@@ -190,7 +194,7 @@ def gcp_opt(rate: float) -> Contender:
     the solver's own number, with which it was faster."""
 
     def parameters(task: Task) -> dict[str, Any]:
-        n_samples = None if isinstance(task.X, SparseTensor) else task.n_entries
+        n_samples = task.n_entries if task.is_dense else None
         solver = GCPAdam(rate=rate, n_samples=n_samples).solver()
         return {"solver": solver, "overcomplete": 1, **begin(task)}
 
