@@ -21,7 +21,6 @@ from smartcpd._strategies.sparse import online
 from smartcpd._strategies.subsampled import large
 from smartcpd._strategies.tiled import blocks
 from smartcpd.errors import IncompatibleError, InvalidParameterError
-from smartcpd.partitions.preflight import preflight
 from smartcpd.partitions.tensor import PartitionedTensor, unread
 
 _ALL = (
@@ -82,7 +81,7 @@ def check_parts(solver: Solver, problem: Problem) -> None:
         if not solver.reads_parts:
             able = ", ".join(repr(s.name) for s in _ALL if s.reads_parts)
             raise unread(storage, f"solver '{solver.name}' does not do that (those of {able} do)")
-        preflight(storage, problem.rank).check(storage, problem.rank)
+        storage.fit_needs(problem.rank).check()
 
 
 def names() -> list[str]:

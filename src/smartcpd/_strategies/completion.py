@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
-from smartcpd._data.storage import Dense, SparseTensor
+from smartcpd._data.storage import SparseTensor
+from smartcpd._data.storage.conversion import as_dense
 from smartcpd._methods.base import Result, Solver, Task
 from smartcpd._methods.lbfgs import lbfgs
 from smartcpd._methods.smd import smd
@@ -35,19 +34,9 @@ def check(problem: Problem) -> None:
         )
 
 
-def as_dense(storage: SparseTensor) -> Dense:
-    """The observed cells in an array that has room for all of them."""
-    array = np.ones(storage.shape, storage.values.dtype)
-    array[storage.indices] = storage.values
-    weights = np.zeros(storage.shape, bool if storage.weights is None else np.float64)
-    weights[storage.indices] = True if storage.weights is None else storage.weights
-    return Dense(array, weights)
-
-
 def _run(task: Task) -> Result:
     problem, start, rng = task.problem, task.start, task.rng
-    storage = problem.storage
-    assert isinstance(storage, SparseTensor)
+    storage = problem.stored_as(SparseTensor)
     if storage.n_cells <= FULL_PASSES and storage.nnz >= DENSE_SHARE * storage.n_cells:
         whole = replace(problem, storage=as_dense(storage))
         return core.run(replace(task, problem=whole))

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from smartcpd._data.storage import Dense, SparseTensor
+from smartcpd._data.storage import Dense
+from smartcpd._data.storage.conversion import as_sparse
 from smartcpd._methods import expected_counts
 from smartcpd._methods.base import Result, Solver, Task
 from smartcpd._methods.expected_counts import serves
@@ -29,17 +30,8 @@ def suits(problem: Problem) -> bool:
 def _run(task: Task) -> Result:
     """Fit the nonzeros of a dense array as sparse data."""
     problem = task.problem
-    assert isinstance(problem.storage, Dense)
-    X, weights = problem.storage.array, problem.storage.weights
-    if weights is None:
-        where = np.nonzero(X)
-        sparse = SparseTensor(np.stack(where, axis=1), X[where], X.shape)
-    else:
-        heaviest = weights.dtype.type(weights.max())
-        where = np.nonzero(((X != 0) | (weights != heaviest)) & (weights != 0))
-        sparse = SparseTensor(
-            where, X[where], X.shape, "zero", weights[where] / heaviest, np.nonzero(weights == 0)
-        )
+    storage = problem.stored_as(Dense)
+    sparse = as_sparse(storage, storage.heaviest)
     return online.run(replace(task, problem=replace(problem, storage=sparse)))
 
 

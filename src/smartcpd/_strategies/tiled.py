@@ -218,7 +218,7 @@ def check(problem: Problem) -> None:
             "Use solver='auto'."
         )
     check_bounds(problem, "blocks")
-    problem.storage.plan(problem.rank)
+    problem.storage.fit_needs(problem.rank).check()
 
 
 def _run(task: Task) -> Result:

@@ -64,7 +64,7 @@ class UniformCells:
 
     @classmethod
     def of(cls, storage: InMemory, n_samples: int | None = None) -> UniformCells:
-        if isinstance(storage, SparseTensor) and storage.absent == "unobserved":
+        if storage.absent == "unobserved":
             raise IncompatibleError(
                 f"Uniform cells would be unobserved ones, too, of {storage!r}. Draw nonzeros only: "
                 "use StratifiedCells."

@@ -16,7 +16,7 @@ LOADED_SHARE = 0.5
 """Of the memory, what an array that is loaded as a whole may take."""
 
 
-def within_memory(X: Any, max_memory: str | int | None = None) -> Any:
+def loaded_if_small(X: Any, max_memory: str | int | None = None) -> Any:
     """X, loaded if it is an array on disk that is small enough for it."""
     found = None if isinstance(X, np.memmap) else source_of(X)
     return X if found is None or _is_large(found, max_memory) else native(found.whole())

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from smartcpd._common.model_cells import values_at
-from smartcpd._inference.dispersion import is_whole
+from smartcpd._data.storage.observed import is_whole
 from smartcpd.errors import InvalidParameterError
 from smartcpd.losses import Data, Domain, Loss
 from smartcpd.losses.negative_binomial import NegativeBinomial
