@@ -115,10 +115,9 @@ class TileWorkers:
     """Descents on tiles, made by the workers of a cluster for one run of a solver."""
 
     def __init__(self, cluster: ArrayCluster, task: Task) -> None:
-        assert isinstance(task.problem.storage, TiledArray)
         self.cluster = cluster
         self.count = cluster.count
-        self.storage = task.problem.storage
+        self.storage = task.problem.stored_as(TiledArray)
         self.common = (
             replace(task.problem, storage=slim(self.storage)),
             replace(task.settings, journal=Journal(), n_threads=cluster.n_threads),
@@ -156,8 +155,7 @@ def slim(storage: TiledArray) -> TiledArray:
 def _tile_answer(common: tuple[Problem, Settings], cells: Any, task: TileTask) -> Any:
     """Runs on a worker; the seconds it takes are those after the tile is there."""
     problem, settings = common
-    storage = problem.storage
-    assert isinstance(storage, TiledArray)
+    storage = problem.stored_as(TiledArray)
     with threads.limited_to(threads.resolve(settings.n_threads)):
         loss = problem.loss
         tile = storage.gathered(task.rows, loss) if cells is None else _dense(cells, loss)
