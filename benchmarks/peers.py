@@ -1,7 +1,7 @@
 """The peers, each from a given start on sparse data: how low is the exact loss after how long.
 
-How they are called and timed is in `smartcpd._app.paper.peers`; here the exact losses of what they had
-on their way are taken, after they have ended.
+How they are called and timed is in `smartcpd._app.paper.peers`; here the exact losses of what they
+had on their way are taken, after they have ended.
 """
 
 from __future__ import annotations

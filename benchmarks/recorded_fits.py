@@ -23,6 +23,7 @@ import numpy as np
 
 import smartcpd
 from smartcpd import SmartCPD, SparseTensor, datasets
+from smartcpd.errors import SmartCPDError
 
 Case = tuple[str, Callable[[int], Any]]
 RENAMED = {
@@ -65,7 +66,7 @@ def known(solver: str) -> str:
     """The name of a strategy in the version that runs."""
     try:
         smartcpd.explain(np.ones((2, 2, 2)), 1, "poisson", solver=solver)
-    except smartcpd.SmartCPDError if hasattr(smartcpd, "SmartCPDError") else Exception as error:
+    except SmartCPDError as error:
         if "Unknown solver" in str(error):
             return RENAMED[solver]
     return solver

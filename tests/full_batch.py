@@ -7,10 +7,10 @@ from scipy.linalg import khatri_rao
 
 from smartcpd._common import threads
 from smartcpd._common.stacked import stack, unstack
+from smartcpd._methods.base import Settings
 from smartcpd._methods.smd_phase import Sweeper
 from smartcpd._problem.problem import Problem
 from smartcpd._problem.stopping import Stopping
-from smartcpd._strategies import Settings
 from smartcpd.losses import Data, Domain
 from smartcpd.sampling import Draws
 

@@ -6,6 +6,8 @@ import pytest
 import smartcpd
 from smartcpd import SparseTensor, datasets
 from smartcpd._fitting.fit import fit
+from smartcpd._methods import growing_samples
+from smartcpd._strategies import subtensor_fit
 from smartcpd._strategies.repair import flaws, repaired
 from smartcpd.errors import IncompatibleError
 from smartcpd.metrics import factor_mse
@@ -24,22 +26,22 @@ class TestChoice:
     @pytest.mark.parametrize(
         ("X", "choices", "solver"),
         [
-            (COUNTS, {}, "core"),
-            (COUNTS, {"init": TRUTH}, "core"),
-            (COUNTS, {"constraint": "simplex"}, "relaxed"),
+            (COUNTS, {}, "dense"),
+            (COUNTS, {"init": TRUTH}, "quasi-newton"),
+            (COUNTS, {"constraint": "simplex"}, "simplex"),
             (COUNTS, {"constraint": "smoothness(0.1)"}, "smd"),
             (COUNTS, {"step": "jensen"}, "smd"),
             (COUNTS, {"n_fibers": 5}, "smd"),
-            (SPARSE, {}, "online"),
+            (SPARSE, {}, "sparse"),
             (SPARSE, {"init": TRUTH}, "mm"),
             (SPARSE, {"loss": "gaussian"}, "smd"),
-            (np.broadcast_to(np.uint8(1), (300, 200, 200)), {}, "large"),
+            (np.broadcast_to(np.uint8(1), (300, 200, 200)), {}, "subsampled"),
         ],
     )
     def test_is_explained_before_and_kept_after(self, X, choices, solver):
         choices = {"loss": "poisson", **choices}
         assert f"\nsolver {solver}: " in smartcpd.explain(X, 3, **choices)
-        if solver != "large":
+        if solver != "subsampled":
             assert fit(X, 3, **choices, max_epochs=2, random_state=0).solver == solver
 
     def test_a_named_solver_is_taken_at_its_word(self):
@@ -51,7 +53,7 @@ class TestChoice:
         with pytest.raises(TypeError, match="solvr"):
             smartcpd.explain(COUNTS, 3, "poisson", solvr="mm")
 
-    @pytest.mark.parametrize("solver", ["core", "large", "nonzeros", "online"])
+    @pytest.mark.parametrize("solver", ["dense", "subsampled", "few-events", "sparse"])
     def test_a_refusal_names_the_solver_that_was_asked_for(self, solver):
         with pytest.raises(IncompatibleError, match=f"'{solver}'"):
             fit(COUNTS, 3, "poisson", solver=solver, constraint="unimodal")
@@ -115,7 +117,7 @@ class TestOptimum:
     def test_few_events(self):
         X, truth = datasets.count((30, 30, 30), 5, a_max=0.2, random_state=1)
         found = fit(X, 5, "poisson", random_state=0)
-        assert found.solver == "nonzeros"
+        assert found.solver == "few-events"
         assert found.loss <= 1.005 * oracle(X, truth, "poisson").loss
 
     @pytest.mark.parametrize("dtype", ["uint8", "int32", "float32"])
@@ -133,16 +135,11 @@ class TestLarge:
 
     @pytest.fixture(autouse=True)
     def small_parts(self, monkeypatch):
-        import sys
-
-        for module, name, value in (
-            ("part_fit", "PART_CELLS", 1 << 13),
-            ("large", "MOST_CELLS", self.X.size - 1),
-        ):
-            monkeypatch.setattr(sys.modules[f"smartcpd._strategies.{module}"], name, value)
+        monkeypatch.setattr(subtensor_fit, "PART_CELLS", 1 << 13)
+        monkeypatch.setattr(growing_samples, "MOST_CELLS", self.X.size - 1)
 
     def test_finds_the_factors_from_a_part_and_a_sample(self):
-        found = fit(self.X, 2, "poisson", solver="large", random_state=0)
+        found = fit(self.X, 2, "poisson", solver="subsampled", random_state=0)
         assert factor_mse(found.model.factors, self.TRUTH) < 3e-3
         assert "of the cells" in found.status.reason
         phases = found.history.phases
@@ -154,34 +151,32 @@ class TestLarge:
         factors = [rng.normal(size=(n, 1)) * 0.8 for n in (90, 80, 70)]
         m = np.einsum("ir,jr,kr->ijk", *factors)
         X = smartcpd.losses.get("poisson-log").simulate(m, rng)
-        found = fit(X, 1, "poisson-log", solver="large", random_state=0)
+        found = fit(X, 1, "poisson-log", solver="subsampled", random_state=0)
         assert factor_mse(found.model.factors, factors) < 0.02
 
     def test_reads_a_memory_map_and_repeats(self, tmp_path):
         np.save(tmp_path / "X.npy", self.X)
         mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
         one, two = (
-            fit(data, 2, "poisson", solver="large", random_state=3, n_threads=n)
+            fit(data, 2, "poisson", solver="subsampled", random_state=3, n_threads=n)
             for data, n in ((self.X, 1), (mapped, 2))
         )
         for A, B in zip(one.model.factors, two.model.factors, strict=True):
             np.testing.assert_array_equal(A, B)
 
     def test_ends_in_time(self):
-        found = fit(self.X, 2, "poisson", solver="large", max_time=0.05, random_state=0)
+        found = fit(self.X, 2, "poisson", solver="subsampled", max_time=0.05, random_state=0)
         assert np.isfinite(found.loss)
         assert found.history[-1].time < 5
 
     def test_all_cells_in_the_end_if_they_are_not_too_many(self, monkeypatch):
-        import sys
-
-        monkeypatch.setattr(sys.modules["smartcpd._strategies.subsampled"], "MOST_CELLS", 1 << 27)
-        found = fit(self.X, 2, "poisson", solver="large", random_state=0)
+        monkeypatch.setattr(growing_samples, "MOST_CELLS", 1 << 27)
+        found = fit(self.X, 2, "poisson", solver="subsampled", random_state=0)
         best = oracle(self.X, self.TRUTH, "poisson")
         assert found.loss <= best.loss + 1e-5
         assert found.history[-1].phase == "finish"
 
-    @pytest.mark.parametrize("solver", ["core", "large"])
+    @pytest.mark.parametrize("solver", ["dense", "subsampled"])
     def test_a_start_with_superfluous_components_is_merged_and_fitted(self, solver):
         rng = np.random.default_rng(0)
         wide = [np.hstack([A, 0.1 * rng.random(A.shape)]) for A in self.TRUTH]
@@ -193,7 +188,7 @@ class TestLarge:
         factors = [rng.uniform(0.1, 1.0, (n, 2)) for n in (60, 55, 50)]
         m = np.einsum("ir,jr,kr->ijk", *factors)
         X = smartcpd.losses.get("negative-binomial(10)").simulate(m, rng)
-        found = fit(X, 2, "negative-binomial(10)", solver="large", random_state=0)
+        found = fit(X, 2, "negative-binomial(10)", solver="subsampled", random_state=0)
         assert factor_mse(found.model.factors, factors) < 0.01
 
     def test_an_interrupt_in_the_part_ends_the_fit_with_what_it_found(self):
@@ -205,7 +200,7 @@ class TestLarge:
             if len(phases) == 3:
                 raise KeyboardInterrupt
 
-        found = fit(self.X, 2, "poisson", solver="large", random_state=0, callback=interrupt)
+        found = fit(self.X, 2, "poisson", solver="subsampled", random_state=0, callback=interrupt)
         assert found.status.interrupted
         assert all(p.startswith("20x20x20") for p in phases)
         mean = self.X.mean()
@@ -230,7 +225,7 @@ class TestOddData:
     def test_other_units(self, scale):
         found = fit(COUNTS * scale, 3, "poisson", random_state=0)
         plain = fit(COUNTS, 3, "poisson", random_state=0)
-        assert found.solver == "core"
+        assert found.solver == "dense"
         assert factor_mse(found.model.factors, plain.model.factors) < 1e-4
 
     def test_a_mode_of_one_row(self):
@@ -368,7 +363,7 @@ class TestRepair:
 class TestContracts:
     """What every way of fitting promises."""
 
-    SOLVERS = ("core", "large", "smd", "mm", "md", "lbfgs", "ggn", "gcp-adam")
+    SOLVERS = ("dense", "subsampled", "smd", "mm", "md", "lbfgs", "ggn", "gcp-adam")
     START = [np.random.default_rng(5).uniform(0.2, 1.0, (n, 3)) for n in COUNTS.shape]
 
     @pytest.mark.parametrize("solver", SOLVERS)

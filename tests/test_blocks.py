@@ -142,7 +142,7 @@ def test_a_fit_in_tiles_is_nearly_as_good_as_one_in_memory(planted, tmp_path):
     X = in_zarr(planted.data, tmp_path / "x.zarr")
     here = SmartCPD(RANK, "poisson", random_state=0).fit(planted.data)
     there = SmartCPD(RANK, "poisson", random_state=0, max_memory=SMALL).fit(X)
-    assert there.solver_ == "blocks"
+    assert there.solver_ == "tiled"
     assert there.status_.converged
     assert metrics.factor_mse(there.model_, planted.factors) < 2 * metrics.factor_mse(
         here.model_, planted.factors
@@ -197,7 +197,7 @@ def test_rows_that_nothing_is_known_of_are_zero(planted, tmp_path):
     X[7] = np.nan
     fit = SmartCPD(RANK, "poisson", random_state=0, max_memory=SMALL, tol=1e-6)
     fit.fit(in_zarr(X, tmp_path / "x.zarr"))
-    assert fit.solver_ == "blocks"
+    assert fit.solver_ == "tiled"
     assert (fit.factors_[0][7] == 0).all()
     assert "No cell was observed" in fit.status_.reason
 
@@ -237,7 +237,7 @@ def test_full_passes_work_on_disk(planted, tmp_path):
 def test_what_a_fit_will_take_is_told_before(planted, tmp_path):
     X = in_zarr(planted.data, tmp_path / "x.zarr")
     told = smartcpd.explain(X, RANK, "poisson", max_memory=SMALL)
-    assert "solver blocks" in told
+    assert "solver tiled" in told
     assert "tiles" in told
     assert "max_memory 800 kB" in told
 
@@ -305,7 +305,7 @@ def test_weights_that_are_even_within_blocks_still_count(planted, tmp_path):
     np.testing.assert_allclose(gradient, slope, rtol=1e-9, atol=1e-15)
     fit = SmartCPD(RANK, "poisson", random_state=0, max_memory=SMALL, tol=1e-6)
     fit.fit(in_zarr(planted.data, tmp_path / "y.zarr"), weights=weights)
-    assert fit.solver_ == "blocks"
+    assert fit.solver_ == "tiled"
     assert (fit.factors_[0][40:] == 0).all()
     assert (
         metrics.factor_mse(

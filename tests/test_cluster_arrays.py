@@ -45,7 +45,7 @@ def fitted(data, client, **more):
 def test_a_fit_on_workers_finds_the_factors_and_repeats(planted, client):
     array, truth, path = planted
     first = fitted(array, client)
-    assert first.solver_ == "blocks"
+    assert first.solver_ == "tiled"
     assert "On 2 workers" in first.status_.reason
     assert first.traffic_.rounds > 0
     assert first.traffic_.sent > 0

@@ -139,13 +139,15 @@ def test_a_second_process_does_not_compile(sources):
     assert first[0] == second[0]
 
 
-@pytest.mark.parametrize("edited", ["losses/gaussian.py", "kernels/lanes.py", "stack.py"])
+@pytest.mark.parametrize(
+    "edited", ["losses/gaussian.py", "_kernels/lanes.py", "_common/stacked.py"]
+)
 def test_an_edit_of_what_is_compiled_recompiles(edited, sources):
     assert NOTICE in run(BLOCK, sources)[1]
     path = sources / "smartcpd" / edited
     path.write_text(path.read_text().replace("return 0.5 *", "return 5.0 *") + "\n# edited\n")
     value, notice = run(BLOCK, sources)
-    assert (NOTICE in notice) == (edited != "stack.py")
+    assert (NOTICE in notice) == (edited != "_common/stacked.py")
     # The loss of the machine code is the loss of the sources.
     assert float(value) == (20.0 if "gaussian" in edited else 2.0)
 

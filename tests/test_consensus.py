@@ -149,7 +149,7 @@ class TestFits:
         assert str(result.status).endswith(result.consensus.warning)
 
     @pytest.mark.parametrize(
-        ("solver", "n_starts", "n_stopped"), [("mm", 2, 4), ("core", None, None)]
+        ("solver", "n_starts", "n_stopped"), [("mm", 2, 4), ("dense", None, None)]
     )
     def test_a_race_counts_those_that_were_not_stopped(self, solver, n_starts, n_stopped):
         found = fit(X, 3, "poisson", solver=solver, n_init=6, random_state=0).consensus

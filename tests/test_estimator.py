@@ -1,6 +1,5 @@
 """The scikit-learn estimator: its conventions, and that it is the fit it claims to be."""
 
-import doctest
 import inspect
 import pickle
 
@@ -11,8 +10,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import smartcpd
-from smartcpd import SmartCPD, datasets, losses
-from smartcpd import _estimator as estimator
+from smartcpd import SmartCPD, datasets
 from smartcpd._fitting.fit import fit
 from smartcpd.errors import InvalidDataError, InvalidParameterError
 
@@ -166,11 +164,3 @@ def test_before_fit_there_is_nothing_to_ask():
 
 def test_its_repr_shows_what_was_changed():
     assert repr(SmartCPD(rank=3, loss="poisson")) == "SmartCPD(loss='poisson', rank=3)"
-
-
-@pytest.mark.parametrize("module", [estimator, losses.custom, smartcpd._fitting.model])
-def test_the_examples_of_the_documentation(module):
-    module = inspect.getmodule(module)
-    result = doctest.testmod(module)
-    assert result.attempted > 0
-    assert result.failed == 0

@@ -15,7 +15,7 @@ from smartcpd._methods.quasi_newton import Region
 from smartcpd._objectives.slices.sums import slices_of
 from smartcpd._problem.bounds import bounds
 from smartcpd._problem.problem import Problem
-from smartcpd._strategies.dense import CoreFit
+from smartcpd._strategies.dense import DenseSearch
 from smartcpd._strategies.evidence import _log_volume, log_evidence
 
 SHAPE, RANK = (7, 6, 5), 3
@@ -99,7 +99,7 @@ def test_decides_between_solutions_that_the_data_does_not_tell_apart():
     X, _ = datasets.count((12, 12, 3), 6, a_max=1.0, random_state=0)
     problem = Problem.build(X, 6, "poisson")
     settings = make_settings(problem, n_threads=1)
-    found = CoreFit(problem, settings, np.random.default_rng(0), lambda report: False)
+    found = DenseSearch(problem, settings, np.random.default_rng(0), lambda report: False)
     result = found.from_scratch()
     assert "The data does not decide" in result.status.reason
     assert any(record.phase == "weighed" for record in result.history)

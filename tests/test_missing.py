@@ -32,12 +32,12 @@ def test_the_ways_to_say_missing_are_the_same():
 
 
 DENSE_SOLVERS = [
-    ("core", "poisson", {}),
-    ("core", "gaussian", {}),
-    ("core", "bernoulli-logit", {}),
-    ("large", "poisson", {}),
-    ("relaxed", "poisson", {"constraint": {0: "simplex"}}),
-    ("nonzeros", "poisson", {}),
+    ("dense", "poisson", {}),
+    ("dense", "gaussian", {}),
+    ("dense", "bernoulli-logit", {}),
+    ("subsampled", "poisson", {}),
+    ("simplex", "poisson", {"constraint": {0: "simplex"}}),
+    ("few-events", "poisson", {}),
     ("smd", "poisson", {}),
     ("smd", "poisson", {"dtype": "float32", "step": "jensen"}),
     ("mm", "poisson", {}),
@@ -117,7 +117,7 @@ class TestSparse:
             np.nonzero(self.STORED), COUNTS[self.STORED], COUNTS.shape, missing=np.nonzero(~SEEN)
         )
 
-    @pytest.mark.parametrize("solver", ["auto", "online", "mm", "lbfgs", "ggn", "md", "smd"])
+    @pytest.mark.parametrize("solver", ["auto", "sparse", "mm", "lbfgs", "ggn", "md", "smd"])
     def test_missing_cells_among_zeros(self, holed, solver):
         found = fit(holed, 2, "poisson", solver=solver, random_state=0)
         best = optimum(COUNTS, "poisson", mask=SEEN)
@@ -136,7 +136,7 @@ class TestSparse:
         w = np.where(self.STORED, 3.0, 1.0)
         entries = np.nonzero(self.STORED)
         tensor = SparseTensor(entries, COUNTS[entries], COUNTS.shape, weights=w[entries])
-        for solver in ("online", "lbfgs"):
+        for solver in ("sparse", "lbfgs"):
             found = fit(tensor, 2, "poisson", solver=solver, random_state=0)
             assert found.loss == pytest.approx(optimum(COUNTS, "poisson", weights=w), rel=1e-3)
 
@@ -147,7 +147,7 @@ class TestSparse:
         tensor = SparseTensor(np.nonzero(seen), X[seen], X.shape, absent="unobserved")
         found = fit(tensor, 2, "poisson", random_state=0)
         best = fit(tensor, 2, "poisson", solver="lbfgs", init=truth, tol=0.0, max_epochs=2000)
-        assert found.solver == "observed"
+        assert found.solver == "completion"
         assert found.loss == pytest.approx(best.loss, rel=1e-4)
         if share == 0.3:
             assert metrics.factor_mse(found.model, truth) < 1.1 * metrics.factor_mse(
@@ -218,7 +218,7 @@ class TestEstimator:
     def test_explain_names_the_share(self):
         said = smartcpd.explain(COUNTS, 2, "poisson", mask=SEEN)
         assert "(30 % missing)" in said
-        assert "solver core" in said
+        assert "solver dense" in said
 
     def test_data_is_not_changed(self):
         data, w = np.where(SEEN, COUNTS, np.nan), weights_like(COUNTS)

@@ -152,7 +152,7 @@ def test_a_fit_in_parts_is_as_good_as_in_memory(counts, folder, loss):
     memory = SmartCPD(RANK, loss, **settings).fit(counts)
     parts = SmartCPD(RANK, loss, max_memory=LITTLE, **settings).fit(folder)
     again = SmartCPD(RANK, loss, max_memory=LITTLE, n_threads=1, **settings).fit(folder)
-    assert parts.solver_ == "parts"
+    assert parts.solver_ == "partitioned"
     assert parts.loss_ <= memory.loss_ + 1e-3 * abs(memory.loss_)
     assert parts.loss_ == pytest.approx(parts.model_.loss(counts))
     for a, b in zip(parts.factors_, again.factors_, strict=True):
@@ -165,7 +165,7 @@ def test_observed_cells_alone_are_fitted_in_parts(tmp_path):
     X = SparseTensor(cells, dense[tuple(cells.T)], dense.shape, "unobserved")
     P = write_tensor(tmp_path / "x.parts", X, part_bytes=60_000)
     fit = SmartCPD(2, max_memory=LITTLE, random_state=0).fit(P)
-    assert fit.solver_ == "parts"
+    assert fit.solver_ == "partitioned"
     assert fit.loss_ <= 1.001 * SmartCPD(2, random_state=0).fit(X).loss_
 
 
@@ -187,7 +187,7 @@ def test_quality_is_measured_part_by_part(counts, folder):
 
 def test_needs_are_told_and_refused_beforehand(folder):
     text = smartcpd.explain(folder, RANK, "poisson", max_memory=LITTLE)
-    assert "solver parts" in text
+    assert "solver partitioned" in text
     assert "6 parts" in text
     assert "of memory of 600 kB allowed" in text
     with pytest.raises(SmartCPDError, match=r"needs about .* max_memory is 200 kB"):

@@ -31,7 +31,7 @@ def run():
         1.5,
         History([Record(0.1, 1, 10, 2.0, 0.0, "a"), Record(0.2, 2, 20, float("nan"), 0.0, "b")]),
         Status(True, "Converged."),
-        "online",
+        "sparse",
         settings={"rank": 2, "loss": "poisson", "bins": {"day": "1w"}, "x": np.float64(1.0)},
         data={"file": "x.csv"},
         quality=measure(MODEL, X),

@@ -258,7 +258,7 @@ class TestRefusals:
 
     def test_online_needs_nonzeros(self):
         with pytest.raises(IncompatibleError, match="sparse"):
-            smartcpd.decompose(np.ones((3, 3, 3)), 1, "poisson", solver="online")
+            smartcpd.decompose(np.ones((3, 3, 3)), 1, "poisson", solver="sparse")
 
 
 class TestEnding:

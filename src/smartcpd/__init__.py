@@ -1,4 +1,13 @@
-"""smartcpd: the hidden components of multi-way data, with the loss that fits the data."""
+"""Find the hidden components of multi-way data, with the loss that fits the data.
+
+Examples
+--------
+>>> import smartcpd
+>>> X, _ = smartcpd.datasets.count((20, 20, 20), rank=2, random_state=0)
+>>> model = smartcpd.decompose(X, 2, "poisson", random_state=0)
+>>> model.rank
+2
+"""
 
 from __future__ import annotations
 
@@ -7,7 +16,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from smartcpd import _verbs as _verbs  # gives models and histories their verbs
-from smartcpd import constraints, datasets, losses, metrics, mirrors, sampling, steps
+from smartcpd import constraints, datasets, errors, losses, metrics
+from smartcpd import mirrors as mirrors
+from smartcpd import sampling as sampling
+from smartcpd import steps as steps
 from smartcpd._common.version import __version__
 from smartcpd._data.files import read, write
 from smartcpd._data.labels import LabelledTensor, Mode
@@ -15,10 +27,14 @@ from smartcpd._data.storage import SparseTensor
 from smartcpd._fitting.fit import decompose, explain
 from smartcpd._fitting.model import CPModel
 from smartcpd._problem.loss_choice import choose_loss
-from smartcpd.partitions import PartitionedTensor
+from smartcpd.partitions import PartitionedTensor as PartitionedTensor
 
 if TYPE_CHECKING:
-    from smartcpd import distributed, partitions, plots, quality, report
+    from smartcpd import distributed, plots
+    from smartcpd import partitions as partitions
+    from smartcpd import quality as quality
+    from smartcpd import report as report
+    from smartcpd import solvers as solvers
     from smartcpd._data.tables import from_table
     from smartcpd._estimator import SmartCPD
     from smartcpd._inference.selection import cross_validate, select
@@ -29,7 +45,6 @@ __all__ = [
     "CPModel",
     "LabelledTensor",
     "Mode",
-    "PartitionedTensor",
     "SmartCPD",
     "SparseTensor",
     "__version__",
@@ -39,37 +54,46 @@ __all__ = [
     "datasets",
     "decompose",
     "distributed",
+    "errors",
     "explain",
     "from_table",
     "losses",
     "metrics",
-    "mirrors",
-    "partitions",
     "plots",
-    "quality",
     "read",
-    "report",
-    "sampling",
     "select",
-    "steps",
     "write",
 ]
 
+FURTHER = [
+    "PartitionedTensor",
+    "mirrors",
+    "partitions",
+    "quality",
+    "report",
+    "sampling",
+    "solvers",
+    "steps",
+]
+"""Public as well, for those who look for them: pieces of the method, data on disk, pages."""
+
+_ON_FIRST_USE = {
+    "SmartCPD": "smartcpd._estimator",
+    "cross_validate": "smartcpd._inference.selection",
+    "from_table": "smartcpd._data.tables",
+    "select": "smartcpd._inference.selection",
+}
+"""Names from modules that would double the time of ``import smartcpd``."""
+
 
 def __getattr__(name: str) -> Any:
-    """What `SmartCPD` and pages need comes on first use: scikit-learn alone would double the time
-    of ``import smartcpd``.
-    """
-    if name == "SmartCPD":
-        from smartcpd._estimator import SmartCPD
-
-        return SmartCPD
-    if name == "from_table":
-        from smartcpd._data.tables import from_table
-
-        return from_table
-    if name in ("cross_validate", "select"):
-        return getattr(import_module("smartcpd._inference.selection"), name)
-    if name in ("distributed", "partitions", "plots", "quality", "report"):
+    """Import what is needed on first use only."""
+    if name in _ON_FIRST_USE:
+        return getattr(import_module(_ON_FIRST_USE[name]), name)
+    if name in ("distributed", "partitions", "plots", "quality", "report", "solvers"):
         return import_module(f"smartcpd.{name}")
     raise AttributeError(f"module 'smartcpd' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *FURTHER})

@@ -1,4 +1,4 @@
-"""``python -m smartcpd``."""
+"""Run the command line by ``python -m smartcpd``."""
 
 from smartcpd._app.cli import main
 

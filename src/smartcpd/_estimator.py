@@ -13,8 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 from smartcpd._fitting.consensus import Consensus
 from smartcpd._fitting.fit import CHECKPOINT_EVERY, MAX_EPOCHS, TOL, Report, fit
 from smartcpd._fitting.model import CPModel
+from smartcpd._methods.base import Method
 from smartcpd._problem.history import History, Status
-from smartcpd._strategies import Solver
+from smartcpd._strategies.base import Strategy
 from smartcpd.errors import InvalidDataError
 
 if TYPE_CHECKING:
@@ -44,19 +45,21 @@ class SmartCPD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     step : str or Step
         "constant(eta)", "diminishing(eta, decay)", "adagrad", "jensen", "mixed"; "auto" picks it
         from the loss.
-    solver : str or Solver
-        "core" fits dense data from scratch: a compressed tensor, a quasi-Newton finish, a second
-        look; "large" does so for tensors of which full passes are costly; "online" fits sparse
-        counts or events from scratch, "observed" sparse data of which other cells are unknown;
-        "parts" fits a sample of what is larger than ``max_memory``, then all of it by full passes.
-        "smd" is stochastic mirror descent, the paper's method. The
-        rest go on from one start by full passes: "mm" multiplicative updates of nonnegative factors
-        (poisson and bernoulli-odds, with simplex factors too; gaussian for data >= 0; for dense
-        data also gamma and beta(b)), "md" block mirror descent (any loss and constraint), "als"
-        alternating least squares (gaussian), "lbfgs" L-BFGS-B, "ggn"
-        generalised Gauss-Newton; or by sampled cells: "gcp-adam"
-        (Kolda and Hong). "auto" chooses, as the guide explains. A `Solver` that has settings of its
-        own, such as ``GCPAdam(rate=1e-2).solver()``, is taken as it is.
+    solver : str, Strategy or Method
+        "auto" chooses, as the guide explains. A strategy goes from the data to a model, and makes
+        starts of its own: "dense" (a compressed tensor, a quasi-Newton finish, a second look),
+        "subsampled" (dense data of which full passes are costly), "few-events" (dense but nearly
+        empty), "simplex" (dense, with columns on the simplex), "sparse" (counts or events),
+        "completion" (sparse, of which other cells are unknown), "tiled" and "partitioned" (dense
+        and sparse data larger than ``max_memory``). A method improves one start, yours or a random
+        one: "smd" stochastic mirror descent, the paper's method; by full passes "mm" multiplicative
+        updates of nonnegative factors (poisson and bernoulli-odds, with simplex factors too;
+        gaussian for data >= 0; for dense data also gamma and beta(b)), "md" block mirror descent
+        (any loss and constraint), "als" alternating least squares (gaussian), "lbfgs" L-BFGS-B,
+        "ggn" generalised Gauss-Newton, "quasi-newton" (dense data); by samples "growing-samples"
+        (dense), "tile-descents" (arrays on disk), "gcp-adam" (Kolda and Hong). A method that has
+        settings of its own, such as ``smartcpd.solvers.GCPAdam(rate=1e-2).solver()``, is taken as
+        it is. With ``init=`` a strategy leaves out its search and goes on from there.
     sampler : str or Sampler
         What a stochastic iteration reads: "uniform" fibers, the paper's; for sparse data also
         "nonzeros" (or "nonzeros(batch)") one by one, and all nonzeros of "nonempty" fibers, both
@@ -75,8 +78,8 @@ class SmartCPD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     overcomplete : float
         A random start has this many times ``rank`` components, and those that prove superfluous
         are merged after a few epochs: it saves most runs from ending with a component wasted. With
-        1 (and ``averaging=False``) "smd" is the paper's Algorithm 1 and nothing else; "online" has
-        widths of its own.
+        1 (and ``averaging=False``) "smd" is the paper's Algorithm 1 and nothing else; strategies
+        have widths of their own.
     max_epochs : int
         An epoch of "smd" samples as many entries as the tensor has (and makes at least 100
         iterations); one of a solver that makes full passes is a step.
@@ -178,7 +181,7 @@ class SmartCPD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         mirror: Any = "auto",
         constraint: Any = "auto",
         step: Any = "auto",
-        solver: str | Solver = "auto",
+        solver: str | Strategy | Method = "auto",
         sampler: Any = "auto",
         absent: str = "zero",
         n_fibers: int | None = None,
@@ -328,8 +331,10 @@ class SmartCPD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         return self
 
     def _refit(self) -> Callable[..., Any] | None:
-        """How all slices so far are fitted while they are few; not where the fit is bound to one
-        tensor, by a start or by its checkpoint."""
+        """Return how all slices so far are fitted while they are few.
+
+        There is no such fit where a start or a checkpoint binds the fit to one tensor.
+        """
         fixed = not isinstance(self.init, str) or self.checkpoint is not None
         if fixed or self.client is not None:
             return None
@@ -339,7 +344,7 @@ class SmartCPD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     def transform(
         self, X: Any, mode: int | str = 0, *, mask: Any = None, weights: Any = None
     ) -> np.ndarray:
-        """The factor of one mode for new slices, the other factors fixed.
+        """Return the factor of one mode for new slices, the other factors fixed.
 
         Parameters
         ----------
@@ -375,11 +380,26 @@ class SmartCPD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         mask: Any = None,
         weights: Any = None,
     ) -> np.ndarray:
-        """The mean log-likelihood of each slice, under the factors that `transform` finds for it.
+        """Return the mean log-likelihood of each slice, under the factors that `transform` finds.
 
-        The slices may be new ones. ``dispersion`` is how widely the data scatters, where the loss
-        leaves that open; it is estimated from X by default. Slices of which nothing was observed
-        get NaN.
+        The slices may be new ones.
+
+        Parameters
+        ----------
+        X : array or SparseTensor
+            Slices: of the shape of the data, but for the length of one mode.
+        mode : int or str
+            The mode that they are slices of, by number or name.
+        dispersion : float, optional
+            How widely the data scatters, where the loss leaves that open; estimated from X by
+            default.
+        mask, weights : optional
+            As for `fit`.
+
+        Returns
+        -------
+        ndarray
+            One number a slice; NaN where nothing was observed.
         """
         check_is_fitted(self)
         from smartcpd._inference.streaming.transform import with_new_rows
@@ -400,20 +420,37 @@ class SmartCPD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
 
     @property
     def _n_features_out(self) -> int:
-        """For scikit-learn's names of what `transform` returns."""
+        """The number of columns that `transform` returns, for scikit-learn."""
         return self.model_.rank
 
     def score(self, X: Any, y: Any = None, *, mask: Any = None, weights: Any = None) -> float:
-        """Minus the mean loss of the fitted model on what was observed of X, so that higher is
-        better; takes what `fit` takes."""
+        """Return minus the mean loss of the fitted model on X, so that higher is better.
+
+        Parameters
+        ----------
+        X, y, mask, weights
+            As for `fit`.
+
+        Returns
+        -------
+        float
+        """
         check_is_fitted(self)
         return -self.model_.loss(X, self.absent, mask=mask, weights=weights)
 
     def diagnose(self, X: Any, *, mask: Any = None, weights: Any = None) -> Diagnosis:
-        """What may be wrong with the fit, and what to do about it; see `CPModel.diagnose`.
+        """Find out what may be wrong with the fit, and what to do about it; see `CPModel.diagnose`.
 
-        Knows how the fit ended and, with ``n_init`` > 1, what other starts found. Takes what `fit`
-        takes.
+        It knows how the fit ended and, with ``n_init`` > 1, what other starts found.
+
+        Parameters
+        ----------
+        X, mask, weights
+            As for `fit`.
+
+        Returns
+        -------
+        Diagnosis
         """
         check_is_fitted(self)
         from smartcpd._inference.diagnosis import diagnose
@@ -431,7 +468,17 @@ class SmartCPD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         )
 
     def predict(self, indices: Any) -> np.ndarray:
-        """Expected values of the chosen cells, given as an (n x order) array of indices."""
+        """Return the expected values of chosen cells.
+
+        Parameters
+        ----------
+        indices : (n x order) array of int
+            A cell a row.
+
+        Returns
+        -------
+        ndarray
+        """
         check_is_fitted(self)
         if np.asarray(indices).dtype.kind not in "iu":
             raise InvalidDataError(

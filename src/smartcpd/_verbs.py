@@ -1,4 +1,4 @@
-"""Where the doors of models, histories and selections lead; see `smartcpd._common.doors`."""
+"""The modules that perform the verbs of models and histories; see `smartcpd._common.doors`."""
 
 from smartcpd._common.doors import doors
 

@@ -1,6 +1,16 @@
-"""What can go wrong, as types a caller can tell apart.
+"""The errors that this package raises, as types a caller can tell apart.
 
 Every message names the object, the value and the fix.
+
+Examples
+--------
+>>> import smartcpd
+>>> from smartcpd.errors import SmartCPDError
+>>> try:
+...     smartcpd.losses.get("poison")
+... except SmartCPDError as error:
+...     print(str(error)[:46])
+Unknown loss 'poison'. Did you mean 'poisson'?
 """
 
 

@@ -28,10 +28,10 @@ def replace_file(path: Path, content: bytes) -> None:
 
 @contextmanager
 def replaced(path: Path) -> Iterator[Path]:
-    """A path to write to, in the same folder; what is there at the end becomes ``path``.
+    """Yield a path to write to, in the same folder; what is there at the end becomes ``path``.
 
-    For writers that want a path. After an error ``path`` is what it was before, and nothing else
-    is left behind.
+    This serves writers that want a path. After an error ``path`` is what it was before, and nothing
+    else is left behind.
     """
     if not path.parent.is_dir():
         raise InvalidParameterError(

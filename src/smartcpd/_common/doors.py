@@ -12,7 +12,7 @@ from typing import Any
 
 
 class Doors:
-    """Functions by the verbs that they perform, each imported when it is first called."""
+    """Doors map verbs to the functions that perform them, each imported when it is first called."""
 
     def __init__(self) -> None:
         self.leads: dict[str, str] = {}

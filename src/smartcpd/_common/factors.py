@@ -1,4 +1,4 @@
-"""Factors as plain arrays: scales, cosines, pairs of components, and whether two lists agree."""
+"""Operations on factors as plain arrays: scales, cosines, and how components pair up."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 SAME = 0.95
-"""The product of cosines from which on two components are taken for the same."""
+"""Two components count as the same from this product of cosines on."""
 
 
 def unit_columns(A: np.ndarray, norm: int = 2) -> tuple[np.ndarray, np.ndarray]:
     """Columns divided by their norms, and the norms; columns of zeros stay zero."""
-    # Through the largest entry, so that squares of tiny or huge entries do not vanish or overflow.
+    # Dividing by the largest entry first keeps squares of tiny or huge entries from vanishing or
+    # overflowing.
     peak = np.abs(A).max(axis=0)
     scaled = A / np.where(peak > 0, peak, 1.0)
     norms = np.linalg.norm(scaled, ord=norm, axis=0)
@@ -63,7 +64,7 @@ def balanced(factors: Sequence[np.ndarray]) -> list[np.ndarray]:
 def same_components(
     first: Sequence[np.ndarray], second: Sequence[np.ndarray], least: float = SAME
 ) -> bool:
-    """Whether every component of one has its like in the other, whatever their sizes and order."""
+    """Whether every component of one list has a counterpart in the other, in any size and order."""
     pairs = zip(first, second, strict=True)
     cosines = np.prod([unit_columns(A)[0].T @ unit_columns(B)[0] for A, B in pairs], axis=0)
     if not np.isfinite(cosines).all():

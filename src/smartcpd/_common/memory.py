@@ -1,4 +1,4 @@
-"""Amounts of memory: how users write them, how messages do, and how much there is."""
+"""Amounts of memory: reading and writing them as text, and finding how much there is."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from smartcpd.errors import InvalidParameterError
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 BINARY_UNITS = {"ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 DEFAULT_SHARE = 0.5
-"""Of the machine's memory, what a fit may use unless the user says otherwise."""
+"""The share of the machine's memory that a fit may use unless the user says otherwise."""
 
 
 def amount(name: str, value: Any) -> int:
@@ -29,7 +29,7 @@ def amount(name: str, value: Any) -> int:
 
 
 def budget(max_memory: str | int | None) -> int:
-    """What a fit may use, in bytes: as the user says, or half of what the machine has."""
+    """The bytes that a fit may use: what the user says, or half of what the machine has."""
     if max_memory is not None:
         return amount("max_memory", max_memory)
     return int(DEFAULT_SHARE * of_machine())

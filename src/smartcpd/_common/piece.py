@@ -1,4 +1,4 @@
-"""What losses, mirror maps, constraints and step rules have in common."""
+"""The base class of losses, mirror maps, constraints, step rules and samplers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 @dataclass(frozen=True)
 class Piece:
-    """A named value with a few numbers as fields.
+    """A piece is a named value with a few numbers as fields.
 
     Compiled code receives the numbers as ``p``, a pair whatever the piece, so that all pieces of a
     kind share one signature and a new value of a parameter never recompiles anything.
@@ -18,11 +18,12 @@ class Piece:
 
     @property
     def fields(self) -> tuple[Any, ...]:
+        """The parameters, in the order of the dataclass."""
         return astuple(self)
 
     @property
     def pair(self) -> tuple[float, float]:
-        """The fields as compiled code sees them."""
+        """The first two fields as numbers, which is how compiled code sees them."""
         first, second, *_ = (*self.fields, 0.0, 0.0)
         return float(first), float(second)
 

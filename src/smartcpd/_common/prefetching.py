@@ -1,4 +1,4 @@
-"""Reading ahead: what comes next is loaded in the background while this is worked on."""
+"""Reading ahead: the next item is loaded in the background while this one is worked on."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def prefetched(keys: Iterable[K], load: Callable[[K], T]) -> Iterator[tuple[K, T
             loaded = future.result()
             ahead = _submitted(pool, remaining, load)
             yield key, loaded
-            del loaded, future  # or the next one would be the third in memory
+            del loaded, future  # otherwise the next one would be the third in memory
 
 
 def _submitted(

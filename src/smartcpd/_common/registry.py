@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class Registry(Generic[T]):
-    """All the pieces of one kind, by name.
+    """A registry finds the pieces of one kind by name.
 
     Parameters
     ----------
@@ -31,6 +31,12 @@ class Registry(Generic[T]):
         The class that every piece of this kind derives from.
     package : str
         The package whose modules hold the pieces, one a module.
+
+    Examples
+    --------
+    >>> from smartcpd import mirrors
+    >>> list(mirrors.registry.classes)
+    ['burg', 'entropy', 'power', 'quadratic']
     """
 
     def __init__(self, kind: str, base: type[T], package: str) -> None:
@@ -52,10 +58,45 @@ class Registry(Generic[T]):
         return dict(sorted(found.items()))
 
     def names(self) -> list[str]:
+        """List the names of all pieces of this kind.
+
+        Returns
+        -------
+        list of str
+            In alphabetical order.
+
+        Examples
+        --------
+        >>> from smartcpd import mirrors
+        >>> mirrors.names()
+        ['burg', 'entropy', 'power', 'quadratic']
+        """
         return list(self.classes)
 
     def get(self, piece: str | T) -> T:
-        """The piece itself, from an instance, a name, or a name with its parameters."""
+        """Return the piece that a name stands for.
+
+        Parameters
+        ----------
+        piece : str or a piece of this kind
+            A name, a name with parameters such as ``"box(0, 1)"``, or a piece, which is returned
+            as it is.
+
+        Returns
+        -------
+        The piece.
+
+        Raises
+        ------
+        InvalidParameterError
+            If there is no piece of this name, or it has no such parameters.
+
+        Examples
+        --------
+        >>> from smartcpd import constraints
+        >>> constraints.get("box(0, 1)")
+        Box(lo=0, hi=1)
+        """
         if isinstance(piece, self.base):
             return piece
         if not isinstance(piece, str):
@@ -96,7 +137,7 @@ class Registry(Generic[T]):
         return name.strip(), args, kwargs
 
     def __getattr__(self, attribute: str) -> type[T]:
-        """Classes by their Python name, so that a package can re-export them all."""
+        """Find classes by their Python name, so that a package can re-export them all."""
         if not attribute.startswith("_"):
             for cls in self.classes.values():
                 if cls.__name__ == attribute:

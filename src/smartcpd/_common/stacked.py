@@ -8,7 +8,7 @@ import numpy as np
 
 
 def offsets(shape: Sequence[int]) -> np.ndarray:
-    """Where each mode's rows start, and where the last one's end."""
+    """The row at which each mode starts in the stacked array, and the one after the last."""
     return np.concatenate([[0], np.cumsum(shape)]).astype(np.int64)
 
 
@@ -18,7 +18,7 @@ def stack(factors: Sequence[np.ndarray], dtype: str = "float64") -> np.ndarray:
 
 
 def parts(A: np.ndarray, shape: Sequence[int]) -> list[np.ndarray]:
-    """The factors as views."""
+    """The factors as views of the stacked array."""
     return np.split(A, offsets(shape)[1:-1])
 
 

@@ -1,4 +1,4 @@
-"""How many threads work on one fit, and keeping the linear algebra library to one of them."""
+"""The number of threads that work on a fit, and a limit of one for linear algebra."""
 
 from __future__ import annotations
 
@@ -47,17 +47,19 @@ def _launch() -> None:
 
 @cache
 def _libraries(with_scipy: bool) -> ThreadpoolController:
-    """The libraries for linear algebra in this process. SciPy brings one of its own when it is
-    imported; to look for them takes milliseconds."""
+    """Find the linear algebra libraries of this process. SciPy brings one of its own when it is
+    imported; looking for them takes milliseconds.
+    """
     return ThreadpoolController()
 
 
 @contextmanager
 def limited_to(n_threads: int) -> Iterator[None]:
-    """Compiled loops share ``n_threads``; each calls matrix products that stay on its own thread.
+    """Let compiled loops share ``n_threads`` threads; each keeps its matrix products on its own
+    thread.
 
-    Products split among threads by the library itself would add up in another order, and change
-    the last bits from one machine to the next.
+    Products split among threads by the library itself would add up in another order, and change the
+    last bits from one machine to the next.
     """
     with _libraries("scipy.linalg" in sys.modules).limit(limits=1, user_api="blas"):
         _launch()

@@ -1,4 +1,4 @@
-"""Which smartcpd this is."""
+"""The version of this package."""
 
 from importlib.metadata import PackageNotFoundError, version
 

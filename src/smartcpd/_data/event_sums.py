@@ -35,7 +35,7 @@ def event_sum(
     positions: np.ndarray | None = None,
     convex: bool = False,
 ) -> Sum:
-    """The sum over all events, or over those at ``positions``, with gradients for all modes.
+    """Sum over all events, or over those at ``positions``, with gradients for all modes.
 
     ``part`` says what each of them adds, as for `Loss.value_block`; the whole loss or the surplus
     if the events have weights, which multiply the loss but not the background. With ``convex`` the
@@ -81,7 +81,9 @@ def event_sum(
 def event_curvature_product(
     events: Events, loss: Loss, behind: float, A: np.ndarray, V: np.ndarray, n_threads: int
 ) -> np.ndarray:
-    """J' W J V over all events, W their curvature less ``behind``, that of the background."""
+    """Return J' W J V over all events, W being their curvature less ``behind``, that of the
+    background.
+    """
     bounds = _bounds(len(events), A.shape[0])
     n_groups = bounds.size - 1
     wide = padded(A)
@@ -106,7 +108,7 @@ def event_curvature_product(
 
 
 def _bounds(count: int, n_rows: int) -> np.ndarray:
-    """Where groups of events begin and end; never a matter of the number of threads.
+    """Return where groups of events begin and end, whatever the number of threads.
 
     Every group has a gradient of its own, so there are few where factors are long.
     """

@@ -1,5 +1,8 @@
-"""What the rows of a mode are called. The mathematics sees arrays only: labels are taken off where
-data comes in, and put back on the model that goes out."""
+"""Names of modes and labels of their rows.
+
+The mathematics sees arrays only: labels are taken off where data comes in, and put back on the
+model that goes out.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from smartcpd.errors import InvalidDataError, InvalidParameterError
 
 
 class Kind(StrEnum):
-    """What the rows of a mode are, and so which picture suits them."""
+    """The kinds of rows that a mode can have, which decide which picture suits them."""
 
     CATEGORY = "category"
     """Names without an order."""
@@ -28,21 +31,30 @@ class Kind(StrEnum):
 
     @property
     def ordered(self) -> bool:
+        """Whether the rows have an order."""
         return self is not Kind.CATEGORY
 
 
 @dataclass(frozen=True, eq=False)
 class Mode:
-    """The name of a mode, and a label for each of its rows.
+    """A mode has a name, and a label for each of its rows.
 
     Parameters
     ----------
     name : str
+        The name.
     labels : sequence
         Text, numbers or dates, one a row; kept as a read-only array of one of ``str``,
         ``datetime64``, whole or real numbers.
     kind : Kind or str, optional
         By default "time" for dates, "number" for numbers and "category" for text.
+
+    Examples
+    --------
+    >>> from smartcpd import Mode
+    >>> mode = Mode("city", ["Rome", "Oslo"])
+    >>> len(mode), str(mode.kind)
+    (2, 'category')
     """
 
     name: str
@@ -62,7 +74,7 @@ class Mode:
 
     @classmethod
     def numbered(cls, name: str, size: int) -> Mode:
-        """Of rows that have no labels of their own."""
+        """Return a mode whose rows have no labels but their numbers."""
         return cls(name, np.arange(size))
 
     def __len__(self) -> int:
@@ -79,7 +91,7 @@ class Mode:
         return f"Mode({self.name!r}, {len(self)} labels, {self.kind})"
 
     def text(self) -> list[str]:
-        """The labels as a person would write them."""
+        """Return the labels as a person would write them."""
         if self.labels.dtype.kind == "M":
             return _dates(self.labels)
         if self.labels.dtype.kind == "f":
@@ -89,7 +101,25 @@ class Mode:
 
 @dataclass(frozen=True)
 class LabelledTensor:
-    """A tensor whose modes have names and labels; goes wherever a tensor goes."""
+    """A tensor whose modes have names and labels; it goes wherever a tensor goes.
+
+    Parameters
+    ----------
+    tensor : array or SparseTensor
+        The data.
+    modes : sequence of Mode
+        One for each mode of the data, with a label for every row.
+    notes : tuple of str
+        What was left out or decided where the tensor was made.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from smartcpd import LabelledTensor, Mode
+    >>> modes = [Mode("city", ["Rome", "Oslo"]), Mode("year", [2023, 2024, 2025])]
+    >>> LabelledTensor(np.ones((2, 3)), modes).shape
+    (2, 3)
+    """
 
     tensor: Storage | np.ndarray
     modes: tuple[Mode, ...]
@@ -101,6 +131,7 @@ class LabelledTensor:
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """The length of each mode."""
         return tuple(self.tensor.shape)
 
     def __repr__(self) -> str:
@@ -109,7 +140,7 @@ class LabelledTensor:
 
 
 def taken_off(X: Any) -> tuple[Any, tuple[Mode, ...] | None]:
-    """The tensor alone, and the labels of its modes if it has any."""
+    """Return the tensor alone, and the labels of its modes if it has any."""
     if isinstance(X, LabelledTensor):
         return X.tensor, X.modes
     if type(X).__module__.startswith("xarray.") and hasattr(X, "coords"):
@@ -118,7 +149,7 @@ def taken_off(X: Any) -> tuple[Any, tuple[Mode, ...] | None]:
 
 
 def checked_modes(modes: Iterable[Mode], shape: Sequence[int]) -> tuple[Mode, ...]:
-    """The modes, if there is a label for every row of a tensor of this shape."""
+    """Return the modes, or raise an error unless there is a label for every row of the tensor."""
     given = tuple(modes)
     if len(given) != len(shape):
         raise InvalidDataError(
@@ -147,8 +178,8 @@ def _from_xarray(X: Any) -> tuple[Any, tuple[Mode, ...]]:
     for dim, size in zip(X.dims, X.shape, strict=True):
         labels = X.coords[dim].values if dim in X.coords else np.arange(size)
         modes.append(Mode(str(dim), labels))
-    # Whether values have been read is something that xarray does not say in public. Those that
-    # have not stay where they are, for a reader of blocks.
+    # xarray does not say in public whether values have been read. Those that have not stay where
+    # they are, for a reader of blocks.
     unread = X.chunks is None and not getattr(X.variable, "_in_memory", True)
     return X.variable if unread else X.data, tuple(modes)
 
@@ -173,7 +204,7 @@ def _usual_kind(labels: np.ndarray) -> Kind:
 
 
 def _dates(labels: np.ndarray) -> list[str]:
-    """Without the parts that all of them leave at zero."""
+    """Write dates without the parts that are zero in all of them."""
     for unit in ("D", "m", "s"):
         shorter = labels.astype(f"datetime64[{unit}]")
         if (shorter == labels).all():

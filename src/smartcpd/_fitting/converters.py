@@ -1,4 +1,4 @@
-"""Models to and from other libraries."""
+"""Conversion of models to and from other libraries."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from smartcpd.losses import Loss
 
 
 def to_tensorly(model: CPModel) -> Any:
-    """A ``CPTensor`` in TensorLy's current backend."""
+    """Return a ``CPTensor`` in TensorLy's current backend."""
     tl = required("tensorly", "Converting a model to TensorLy")
     factors = [tl.tensor(A) for A in model.factors]
     return tl.cp_tensor.CPTensor((tl.tensor(model.weights), factors))
 
 
 def from_tensorly(cp: Any, loss_function: Loss | str | None = None) -> CPModel:
-    """A model from a ``CPTensor`` or a pair (weights, factors)."""
+    """Return a model from a ``CPTensor`` or a pair (weights, factors)."""
     tl = required("tensorly", "Converting a model from TensorLy")
     try:
         weights, factors = cp
@@ -33,13 +33,13 @@ def from_tensorly(cp: Any, loss_function: Loss | str | None = None) -> CPModel:
 
 
 def to_pyttb(model: CPModel) -> Any:
-    """A ``ktensor``, which is always float64."""
+    """Return a ``ktensor``, which is always float64."""
     ttb = required("pyttb", "Converting a model to pyttb")
     return ttb.ktensor([A.astype(float) for A in model.factors], model.weights.astype(float))
 
 
 def from_pyttb(ktensor: Any, loss_function: Loss | str | None = None) -> CPModel:
-    """A model from a ``ktensor``."""
+    """Return a model from a ``ktensor``."""
     ttb = required("pyttb", "Converting a model from pyttb")
     if not isinstance(ktensor, ttb.ktensor):
         raise InvalidParameterError(f"Expected a pyttb.ktensor; got {type(ktensor).__name__}.")
@@ -47,7 +47,7 @@ def from_pyttb(ktensor: Any, loss_function: Loss | str | None = None) -> CPModel
 
 
 def to_frame(model: CPModel) -> Any:
-    """A pandas DataFrame, long; see `CPModel.to_frame`."""
+    """Return a pandas DataFrame, long; see `CPModel.to_frame`."""
     pd = required("pandas", "A model as a DataFrame")
     parts = []
     for mode, A in zip(model.named_modes, model.factors, strict=True):
@@ -66,7 +66,7 @@ def to_frame(model: CPModel) -> Any:
 
 
 def to_xarray(model: CPModel) -> Any:
-    """An xarray Dataset; see `CPModel.to_xarray`."""
+    """Return an xarray Dataset; see `CPModel.to_xarray`."""
     xarray = required("xarray", "A model as an xarray Dataset")
     names = [mode.name for mode in model.named_modes]
     taken = {"component", "weights"} & set(names)
@@ -87,7 +87,7 @@ def to_xarray(model: CPModel) -> Any:
 
 
 def required(package: str, purpose: str) -> Any:
-    """An optional package, or an error that says how to get it."""
+    """Import an optional package, or raise an error that says how to get it."""
     try:
         return importlib.import_module(package)
     except ImportError:

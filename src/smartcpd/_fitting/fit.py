@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from smartcpd import _strategies as solvers
 from smartcpd._common import threads
 from smartcpd._data.labels import taken_off
 from smartcpd._data.tiled import TiledArray
@@ -19,12 +18,15 @@ from smartcpd._fitting.consensus.starts import consensus_of
 from smartcpd._fitting.model import CPModel
 from smartcpd._fitting.progress import Progress
 from smartcpd._fitting.unobserved import without_unobserved_rows
+from smartcpd._methods.base import Epoch, Method, Settings
 from smartcpd._problem.checkpoints import Identity, entropy_in, opened
 from smartcpd._problem.history import History, Record, Status
 from smartcpd._problem.problem import Problem, check_integer, check_number
 from smartcpd._problem.stopping import Stopping
-from smartcpd._strategies import Epoch, Settings, warm_starts
-from smartcpd._strategies.restarts import Racers
+from smartcpd._strategies import registry, warm_starts
+from smartcpd._strategies.auto import choice, from_a_start
+from smartcpd._strategies.base import Strategy
+from smartcpd._strategies.restarts import Restarts
 from smartcpd._strategies.starts import make_start
 from smartcpd.errors import IncompatibleError, InvalidParameterError
 from smartcpd.losses import Loss
@@ -47,23 +49,23 @@ NOT_IDENTIFYING = {
     "checkpoint_every",
     "resume",
 }
-"""Parameters that a fit which is resumed may have other values of, or that are compared apart."""
+"""Parameters that may differ when a fit is resumed, or that are compared separately."""
 
 
 @dataclass(frozen=True)
 class Fit:
-    """What `decompose` and `SmartCPD` are made of."""
+    """All that a fit found; `decompose` and `SmartCPD` return parts of it."""
 
     model: CPModel
     loss: float
     history: History
     status: Status
     solver: str
-    """The solver that "auto" chose, or the user."""
+    """The strategy or method that "auto" chose, or the user."""
     consensus: Consensus | None = None
     """What several starts agree on, where at least two came to their end."""
     traffic: Any = None
-    """What went to and from the workers of a cluster."""
+    """The bytes and seconds of the exchange with the workers of a cluster, if there was one."""
 
 
 def fit(
@@ -74,7 +76,7 @@ def fit(
     mirror: Any = "auto",
     constraint: Any = "auto",
     step: Any = "auto",
-    solver: str | solvers.Solver = "auto",
+    solver: str | Strategy | Method = "auto",
     sampler: Any = "auto",
     absent: str = "zero",
     n_fibers: int | None = None,
@@ -125,12 +127,13 @@ def fit(
     check_number("checkpoint_every", checkpoint_every, at_least=0)
     if resume and checkpoint is None:
         raise IncompatibleError("resume=True needs the folder of a checkpoint: checkpoint=path.")
-    chosen_solver = solvers.get(solver)
+    chosen = registry.get(solver)
     X, modes = taken_off(X)
     problem = Problem.build(
         X, rank, loss, mirror, constraint, step, sampler, absent, mask, weights, max_memory
     )
-    solvers.check(chosen_solver, problem)
+    if chosen is not None:
+        registry.check(chosen, problem)
     settings = make_settings(
         problem,
         n_fibers=n_fibers,
@@ -143,7 +146,7 @@ def fit(
         dtype=dtype,
         # Restarts that run side by side each keep to one thread.
         n_threads=n_threads if n_jobs == 1 else 1,
-        given_start=not (isinstance(init, str) and init == "random"),
+        overcomplete=overcomplete,
         n_init=1 if consensus else int(n_init),
         stochastic=asks_for_sampling(
             {
@@ -157,16 +160,18 @@ def fit(
         ),
     )
     repairs = None
-    if chosen_solver.name == "auto":
-        chosen_solver, _ = solvers.choice(problem, settings)
-        solvers.check(chosen_solver, problem)
+    if chosen is None:
+        chosen, _ = choice(problem, settings)
+        registry.check(chosen, problem)
         if not isinstance(problem.storage, TiledArray):
-            repairs, _ = solvers.choice(problem, replace(settings, given_start=True))
+            repairs, _ = from_a_start(chosen, "", problem)
     warm = init if isinstance(init, str) and init in warm_starts.EPOCHS else None
     if warm is not None:
         warm_starts.check(warm, problem)
-    compares = chosen_solver.compares_starts and warm is None and not consensus
-    n_runs = 1 if compares else n_init
+    compares = isinstance(chosen, Strategy) and chosen.compares_starts
+    n_runs = 1 if compares and warm is None and not consensus else n_init
+    if not _is_random(init):
+        chosen, _ = from_a_start(chosen, "", problem)
     if checkpoint is not None and resume and random_state is None:
         random_state = entropy_in(checkpoint)
     rng = generator(random_state)
@@ -176,17 +181,20 @@ def fit(
         settings = replace(settings, journal=journal)
     with threads.limited_to(settings.n_threads):
         streams = rng.spawn(n_runs)
-        starts = [make_start(problem, init, overcomplete, rng) for rng in streams]
+        starts = [
+            None if isinstance(chosen, Strategy) else make_start(problem, init, overcomplete, rng)
+            for rng in streams
+        ]
         with Progress(progress if n_jobs == 1 else False, settings.stopping) as show:
 
             def observe(epoch: Epoch) -> Any:
                 show(epoch)
                 return callback is not None and callback(Report.of(epoch, problem.loss))
 
-            racers = Racers(
+            restarts = Restarts(
                 problem,
                 settings,
-                chosen_solver,
+                chosen,
                 n_jobs,
                 observe,
                 warm,
@@ -194,31 +202,31 @@ def fit(
                 settles=repairs is not None and not settings.stochastic,
                 whole=bool(consensus),
             )
-            chosen, loss, objective = racers.best(starts, streams)
-    factors, remark = without_unobserved_rows(problem, chosen.factors)
-    status = chosen.status._replace(reason=f"{chosen.status.reason} {remark}".strip())
+            best, loss, objective = restarts.best(starts, streams)
+    factors, remark = without_unobserved_rows(problem, best.factors)
+    status = best.status._replace(reason=f"{best.status.reason} {remark}".strip())
     model = CPModel(factors, np.ones(problem.rank), problem.loss, modes)
     agreed = None
-    if n_init > 1 and chosen.comparison is not None:
-        agreed = consensus_of(problem, model, objective, status.converged, chosen.comparison)
+    if n_init > 1 and best.comparison is not None:
+        agreed = consensus_of(problem, model, objective, status.converged, best.comparison)
     if agreed is not None and agreed.warning:
         status = status._replace(reason=f"{status.reason} {agreed.warning}")
-    return Fit(model, loss, chosen.history, status, chosen_solver.name, agreed)
+    return Fit(model, loss, best.history, status, chosen.name, agreed)
 
 
 @dataclass(frozen=True)
 class Report:
-    """What a callback receives after each epoch."""
+    """The report that a callback receives after each epoch."""
 
     record: Record
     model: Callable[[], CPModel]
     """Builds the model of this row; while several runs compete, not always the best so far."""
     is_best: bool = True
-    """Whether it is what the fit would return if it ended here."""
+    """Whether this model is what the fit would return if it ended here."""
 
     @classmethod
     def of(cls, epoch: Epoch, loss: Loss) -> Report:
-        """Tell a user's callback what an observer of the run was told."""
+        """Make a report for a user's callback from the state of a run."""
         return cls(
             epoch.record, lambda: CPModel(epoch.factors(), loss_function=loss), epoch.is_best
         )
@@ -228,7 +236,7 @@ FIT_PARAMETERS = set(inspect.signature(fit).parameters) - {"X", "client"}
 
 
 def generator(random_state: Any) -> np.random.Generator:
-    """A generator from a seed, a Generator, scikit-learn's RandomState, or nothing."""
+    """Return a generator from a seed, a Generator, scikit-learn's RandomState, or nothing."""
     if isinstance(random_state, np.random.RandomState):
         random_state = random_state.randint(2**31)
     try:
@@ -241,10 +249,17 @@ def generator(random_state: Any) -> np.random.Generator:
 
 
 def explain(X: Any, rank: int, loss: Any = "gaussian", **parameters: Any) -> str:
-    """What a fit with these parameters would do, without doing it.
+    """Say what a fit with these parameters would do, without doing it.
 
-    Takes what `decompose` takes; returns the problem as it was understood, the solver and the
-    reason for it.
+    Parameters
+    ----------
+    X, rank, loss, **parameters
+        As for `decompose`.
+
+    Returns
+    -------
+    str
+        The problem as it was understood, the solver and the reason for it.
 
     Examples
     --------
@@ -252,17 +267,18 @@ def explain(X: Any, rank: int, loss: Any = "gaussian", **parameters: Any) -> str
     >>> X, _ = smartcpd.datasets.count((30, 30, 30), rank=3, random_state=0)
     >>> print(smartcpd.explain(X, 3, "poisson"))  # doctest: +ELLIPSIS
     30x30x30, rank 3, loss poisson, constraint nonnegative, ...
-    solver core: X is dense and has at most 8388608 cells
+    solver dense: X is dense and has at most 8388608 cells
     """
-    inspect.signature(fit).bind(X, rank, loss, **parameters)  # a name that fit has not is an error
+    inspect.signature(fit).bind(X, rank, loss, **parameters)  # raises an error for unknown names
     names = ("mirror", "constraint", "step", "sampler", "absent", "mask", "weights", "max_memory")
     problem = Problem.build(X, rank, loss, **{n: v for n, v in parameters.items() if n in names})
-    solver = solvers.get(parameters.get("solver", "auto"))
+    solver = registry.get(parameters.get("solver", "auto"))
     reason = "your choice"
-    solvers.check(solver, problem)
-    if solver.name == "auto":
-        solver, reason = solvers.choice(problem, _settings(problem, parameters))
-        solvers.check(solver, problem)
+    if solver is None:
+        solver, reason = choice(problem, _settings(problem, parameters))
+    if not _is_random(parameters.get("init", "random")):
+        solver, reason = from_a_start(solver, reason, problem)
+    registry.check(solver, problem)
     lines = [str(problem), f"solver {solver.name}: {reason}"]
     needs = problem.storage.fit_needs(problem.rank, problem.loss)
     if needs is not None:
@@ -272,12 +288,12 @@ def explain(X: Any, rank: int, loss: Any = "gaussian", **parameters: Any) -> str
 
 def _settings(problem: Problem, parameters: dict[str, Any]) -> Settings:
     """The settings of a fit, as far as the choice of a solver depends on them."""
-    init = parameters.get("init", "random")
-    return make_settings(
-        problem,
-        given_start=not (isinstance(init, str) and init == "random"),
-        stochastic=asks_for_sampling(parameters),
-    )
+    return make_settings(problem, stochastic=asks_for_sampling(parameters))
+
+
+def _is_random(init: Any) -> bool:
+    """Whether the user left it open where to start."""
+    return isinstance(init, str) and init == "random"
 
 
 def asks_for_sampling(parameters: dict[str, Any]) -> bool:
@@ -310,6 +326,13 @@ def decompose(X: Any, rank: int, loss: Any = "gaussian", **parameters: Any) -> C
     Returns
     -------
     CPModel
+
+    Examples
+    --------
+    >>> import smartcpd
+    >>> X, _ = smartcpd.datasets.count((10, 9, 8), rank=1, random_state=0)
+    >>> smartcpd.decompose(X, 1, "poisson", random_state=0)
+    CPModel(shape=10x9x8, rank=1, loss=poisson)
     """
     return fit(X, rank, loss, **parameters).model
 
@@ -326,7 +349,7 @@ def make_settings(
     kkt_tol: float = 0.0,
     dtype: str = "float64",
     n_threads: int | None = None,
-    given_start: bool = False,
+    overcomplete: float = 1.5,
     n_init: int = 1,
     stochastic: bool = False,
 ) -> Settings:
@@ -348,7 +371,7 @@ def make_settings(
         averaging=bool(averaging),
         dtype=np.dtype(dtype).name,
         n_threads=threads.resolve(n_threads),
-        given_start=given_start,
+        overcomplete=overcomplete,
         n_init=n_init,
         stochastic=stochastic,
     )

@@ -15,7 +15,7 @@ from smartcpd.errors import InvalidParameterError
 def mean_loss(
     X: Any, model: CPModel, absent: str = "zero", mask: Any = None, weights: Any = None
 ) -> Estimate:
-    """The mean loss of a model on the observed cells of X."""
+    """Return the mean loss of a model on the observed cells of X."""
     if model.loss_function is None:
         raise InvalidParameterError(
             "This model has no loss. Load it with CPModel.load(path, loss=...)."

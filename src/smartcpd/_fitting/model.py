@@ -1,4 +1,4 @@
-"""What a decomposition returns: factors, weights and the loss they were fitted under."""
+"""The model that a decomposition returns: factors, weights and the loss they were fitted under."""
 
 from __future__ import annotations
 
@@ -87,14 +87,17 @@ class CPModel(MeetsData):
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """The length of each mode."""
         return tuple(A.shape[0] for A in self.factors)
 
     @property
     def rank(self) -> int:
+        """Number of components."""
         return self.weights.size
 
     @property
     def order(self) -> int:
+        """Number of modes."""
         return len(self.factors)
 
     def __repr__(self) -> str:
@@ -103,13 +106,13 @@ class CPModel(MeetsData):
 
     @property
     def named_modes(self) -> tuple[Mode, ...]:
-        """The modes; numbered where the data had no names."""
+        """The modes, numbered where the data had no names."""
         if self.modes is not None:
             return self.modes
         return tuple(Mode.numbered(f"mode {n}", size) for n, size in enumerate(self.shape))
 
     def values(self, indices: Any) -> np.ndarray:
-        """The model values m of chosen cells.
+        """Return the model values m of chosen cells.
 
         Parameters
         ----------
@@ -125,14 +128,21 @@ class CPModel(MeetsData):
         return values_at(self.factors, self.weights, checked_indices(indices, self.shape))
 
     def mean(self, indices: Any) -> np.ndarray:
-        """The expected data of chosen cells: their model values through the loss's link.
+        """Return the expected data of chosen cells: their model values through the loss's link.
 
-        ``indices`` are those of `values`.
+        Parameters
+        ----------
+        indices
+            As for `values`.
+
+        Returns
+        -------
+        ndarray
         """
         return self._through_link(self.values(indices))
 
     def full(self, max_bytes: float = 4e9) -> np.ndarray:
-        """The expected data of every cell, as a dense array.
+        """Return the expected data of every cell, as a dense array.
 
         Parameters
         ----------
@@ -158,9 +168,25 @@ class CPModel(MeetsData):
         return out
 
     def normalize(self, norm: int = 2) -> CPModel:
-        """Columns of unit l1 or l2 norm, their scales absorbed in the weights.
+        """Scale the columns to unit l1 or l2 norm, and absorb their norms in the weights.
 
         A column of zeros stays as it is, and its component gets weight 0.
+
+        Parameters
+        ----------
+        norm : {1, 2}
+            Which norm.
+
+        Returns
+        -------
+        CPModel
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import CPModel
+        >>> CPModel([np.ones((4, 1)), np.ones((9, 1))]).normalize().weights
+        array([6.])
         """
         if norm not in (1, 2):
             raise InvalidParameterError(f"norm must be 1 or 2; got {norm!r}.")
@@ -168,16 +194,25 @@ class CPModel(MeetsData):
         return replace(self, factors=factors, weights=weights)
 
     def sort(self) -> CPModel:
-        """Normalised, with the components in order of decreasing magnitude of their weights."""
+        """Normalise, and put the components in order of decreasing magnitude of their weights."""
         model = self.normalize()
         return model._take(np.argsort(-np.abs(model.weights), kind="stable"))
 
     def align(self, other: CPModel) -> CPModel:
-        """The same model with its components in the order, and with the signs, of another's.
+        """Put the components in the order, and give them the signs, of another model's.
 
         Components are paired so that their cosines, multiplied over the modes, have the largest
         sum. Columns that point away from their partner are then flipped: in pairs, or one together
         with the weight, so that no model value changes.
+
+        Parameters
+        ----------
+        other : CPModel
+            A model of the same shape and rank.
+
+        Returns
+        -------
+        CPModel
         """
         if (self.shape, self.rank) != (other.shape, other.rank):
             raise IncompatibleError(
@@ -195,7 +230,7 @@ class CPModel(MeetsData):
         )
 
     def absorb(self, mode: int = 0) -> CPModel:
-        """The weights multiplied into the factor of one mode, leaving ones."""
+        """Multiply the weights into the factor of one mode, leaving ones."""
         if not isinstance(mode, int | np.integer) or not 0 <= mode < self.order:
             raise InvalidParameterError(
                 f"mode must be one of 0 to {self.order - 1} for {self!r}; got {mode!r}."
@@ -204,7 +239,7 @@ class CPModel(MeetsData):
         return replace(self, factors=factors, weights=np.ones(self.rank))
 
     def distribute(self) -> CPModel:
-        """The weights spread evenly over the factors, leaving ones.
+        """Spread the weights evenly over the factors, leaving ones.
 
         The sign of a negative weight goes to the first factor.
         """
@@ -212,9 +247,27 @@ class CPModel(MeetsData):
         return replace(self, factors=factors, weights=np.ones(self.rank))
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write <path>.npz, the arrays, and <path>.json, the rest; return the path of the first.
+        """Write <path>.npz, the arrays, and <path>.json, the rest.
 
         Each file is replaced whole or not at all.
+
+        Parameters
+        ----------
+        path : path
+            The path, with or without the suffix .npz.
+
+        Returns
+        -------
+        Path
+            The path of the first file.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import CPModel
+        >>> path = CPModel([np.ones((2, 1)), np.ones((3, 1))]).save("model")
+        >>> CPModel.load(path)
+        CPModel(shape=2x3, rank=1, loss=None)
         """
         return doors.save(self, path)
 
@@ -225,15 +278,19 @@ class CPModel(MeetsData):
         Parameters
         ----------
         path : path
-            With or without the suffix .npz.
+            The path, with or without the suffix .npz.
         loss : Loss or str, optional
             Used instead of the saved loss. A model fitted under a custom loss needs it, because
             functions are not saved.
+
+        Returns
+        -------
+        CPModel
         """
         return doors.load(path, loss)
 
     def top(self, component: int, mode: int | str, k: int = 10) -> list[tuple[Any, float]]:
-        """The rows of a mode that a component speaks of most.
+        """Return the rows of a mode that a component speaks of most.
 
         Parameters
         ----------
@@ -248,11 +305,20 @@ class CPModel(MeetsData):
         -------
         list of (label, value)
             In order of decreasing magnitude; the values are those of the factor.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import CPModel, Mode
+        >>> modes = [Mode("drink", ["tea", "rye"]), Mode("day", [1, 2, 3])]
+        >>> model = CPModel([np.array([[1.0], [4.0]]), np.ones((3, 1))], modes=modes)
+        >>> model.top(0, "drink", 1)
+        [('rye', 4.0)]
         """
         return doors.top(self, component, mode, k)
 
     def to_frame(self) -> Any:
-        """The factors as a pandas DataFrame, a row for each entry.
+        """Return the factors as a pandas DataFrame, a row for each entry.
 
         Its columns are mode, label, component (counted from 1) and value. Labels are as they are in
         `named_modes`. Weights play no part: `absorb` or `distribute` them first if they should.
@@ -260,7 +326,7 @@ class CPModel(MeetsData):
         return doors.to_frame(self)
 
     def to_xarray(self) -> Any:
-        """The model as an xarray Dataset: weights, and a variable a mode with its labels."""
+        """Return the model as an xarray Dataset: weights, and a variable a mode with its labels."""
         return doors.to_xarray(self)
 
     def plot(self, n_components: int | None = None, axes: Any = None) -> Any:
@@ -276,21 +342,21 @@ class CPModel(MeetsData):
         return doors.plot_scree(self, ax)
 
     def to_tensorly(self) -> Any:
-        """As a ``tensorly.cp_tensor.CPTensor``, in TensorLy's current backend."""
+        """Return the model as a ``tensorly.cp_tensor.CPTensor``, in TensorLy's current backend."""
         return doors.to_tensorly(self)
 
     @classmethod
     def from_tensorly(cls, cp: Any, loss_function: Loss | str | None = None) -> CPModel:
-        """From a TensorLy CPTensor or a pair (weights, factors)."""
+        """Make a model from a TensorLy CPTensor or a pair (weights, factors)."""
         return doors.from_tensorly(cp, loss_function)
 
     def to_pyttb(self) -> Any:
-        """As a ``pyttb.ktensor``."""
+        """Return the model as a ``pyttb.ktensor``."""
         return doors.to_pyttb(self)
 
     @classmethod
     def from_pyttb(cls, ktensor: Any, loss_function: Loss | str | None = None) -> CPModel:
-        """From a ``pyttb.ktensor``."""
+        """Make a model from a ``pyttb.ktensor``."""
         return doors.from_pyttb(ktensor, loss_function)
 
     def _through_link(self, m: np.ndarray) -> np.ndarray:

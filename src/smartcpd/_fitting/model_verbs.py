@@ -1,4 +1,4 @@
-"""What a model says of data, and data of a model: the methods of `CPModel` that take X."""
+"""The methods of `CPModel` that take data X."""
 
 from __future__ import annotations
 
@@ -10,25 +10,53 @@ from smartcpd._common.doors import doors
 
 
 class MeetsData:
-    """The methods of a model that take data; each is a door to the module that does the work."""
+    """The methods of a model that take data; each calls the module that does the work."""
 
     def loss(self, X: Any, absent: str = "zero", *, mask: Any = None, weights: Any = None) -> float:
-        """The mean loss of this model on data X, over all observed cells.
+        """Return the mean loss of this model on data X, over all observed cells.
 
-        ``absent`` says what cells mean that sparse data does not store, as for `SmartCPD`; ``mask``
-        and ``weights`` are those of `SmartCPD.fit`. The mean is weighted: sum of w l over sum of w.
+        Parameters
+        ----------
+        X : array or SparseTensor
+            Data of the shape of the model.
+        absent : {"zero", "unobserved"}
+            What cells mean that sparse data does not store, as for `SmartCPD`.
+        mask, weights : optional
+            As for `SmartCPD.fit`. With weights w the mean is the sum of w l over the sum of w.
+
+        Returns
+        -------
+        float
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import CPModel
+        >>> model = CPModel([np.ones((2, 1)), np.ones((3, 1))], loss_function="gaussian")
+        >>> model.loss(np.full((2, 3), 3.0))
+        2.0
         """
         return self.loss_estimate(X, absent, mask=mask, weights=weights).loss
 
     def loss_estimate(
         self, X: Any, absent: str = "zero", *, mask: Any = None, weights: Any = None
     ) -> Any:
-        """The mean loss on X and its standard error; takes what `loss` takes.
+        """Return the mean loss on X and its standard error.
 
         The error is 0, the loss exact, for dense data, for losses whose zeros sum up in closed form
         (poisson, gaussian), and for sparse tensors of up to 33 million cells. Beyond, the loss of
         the zeros comes from a quadratic in closed form plus what it leaves on a sample of cells, or
         on all cells that matter.
+
+        Parameters
+        ----------
+        X, absent, mask, weights
+            As for `loss`.
+
+        Returns
+        -------
+        Estimate
+            ``loss`` and ``error``.
         """
         return doors.mean_loss(X, self, absent, mask, weights)
 
@@ -41,9 +69,9 @@ class MeetsData:
         weights: Any = None,
         constraint: Any = "auto",
     ) -> Any:
-        """What may be wrong with this model of data X, and what to do about it.
+        """Find out what may be wrong with this model of data X, and what to do about it.
 
-        Looks for dead, duplicate and diverging components, a fit that had not come to its end,
+        It looks for dead, duplicate and diverging components, a fit that had not come to its end,
         counts that scatter too widely or have too many zeros, probabilities that do not come true,
         single cells that dominate, and rows of which too little is known. Checks that mean nothing
         for a loss are left out. Large data is sampled, always in the same way.
@@ -53,7 +81,7 @@ class MeetsData:
         X, absent, mask, weights
             As for `loss`.
         constraint : str, Constraint, or one a mode
-            Under which the model was fitted, as for `SmartCPD`.
+            The constraint that the model was fitted under, as for `SmartCPD`.
 
         Returns
         -------
@@ -63,6 +91,14 @@ class MeetsData:
         See Also
         --------
         SmartCPD.diagnose : knows how the fit went, too.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import CPModel
+        >>> model = CPModel([np.ones((4, 1)), np.full((5, 1), 2.0)], loss_function="poisson")
+        >>> model.diagnose(np.tile([1, 2, 3, 2, 2], (4, 1))).ok
+        True
         """
         return doors.diagnose(self, X, absent, mask=mask, weights=weights, constraint=constraint)
 
@@ -76,7 +112,7 @@ class MeetsData:
         mask: Any = None,
         weights: Any = None,
     ) -> np.ndarray:
-        """The factor of one mode for new slices, the other factors and the weights fixed.
+        """Return the factor of one mode for new slices, the other factors and the weights fixed.
 
         Parameters
         ----------
@@ -95,6 +131,14 @@ class MeetsData:
         ndarray (slices x R)
             Where the fit has converged, the slices it was made from get their own rows. Rows of
             slices of which nothing was observed are 0; a warning names them.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import CPModel
+        >>> model = CPModel([np.ones((2, 1)), np.ones((3, 1))], loss_function="poisson")
+        >>> model.transform(np.array([[2, 3, 4]])).round(6)
+        array([[3.]])
         """
         return doors.transform(
             self,
@@ -116,7 +160,7 @@ class MeetsData:
         mask: Any = None,
         weights: Any = None,
     ) -> np.ndarray:
-        """The mean log-likelihood of the observed cells of each slice of a mode.
+        """Return the mean log-likelihood of the observed cells of each slice of a mode.
 
         Parameters
         ----------
@@ -134,6 +178,14 @@ class MeetsData:
         -------
         ndarray
             One number a slice, on the scale of the data; NaN where nothing was observed.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import CPModel
+        >>> model = CPModel([np.ones((2, 1)), np.ones((3, 1))], loss_function="poisson")
+        >>> model.score_samples(np.array([[1, 1, 1], [0, 0, 9]])).round(2)
+        array([-1.  , -5.27])
         """
         return doors.score_samples(
             self, X, mode, dispersion=dispersion, absent=absent, mask=mask, weights=weights
@@ -148,9 +200,9 @@ class MeetsData:
         absent: str = "zero",
         mask: Any = None,
     ) -> np.ndarray:
-        """How surprising observed values are: their two-sided tail probabilities.
+        """Return how surprising observed values are: their two-sided tail probabilities.
 
-        Near 1 for a value in the middle of what the model expects, near 0 for one far out.
+        They are near 1 for a value in the middle of what the model expects, near 0 for one far out.
 
         Parameters
         ----------
@@ -168,6 +220,14 @@ class MeetsData:
         ndarray
             In the shape of dense data, NaN where a cell is missing; of sparse data, a number for
             each entry in the order of ``SparseTensor.indices``; or one for each of the cells.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import CPModel
+        >>> model = CPModel([np.ones((2, 1)), np.ones((3, 1))], loss_function="poisson")
+        >>> model.surprise([1, 9], [[0, 0], [0, 1]]).round(6)
+        array([1.e+00, 2.e-06])
         """
         return doors.surprise(self, X, indices, dispersion=dispersion, absent=absent, mask=mask)
 
@@ -185,10 +245,10 @@ class MeetsData:
         mask: Any = None,
         weights: Any = None,
     ) -> Any:
-        """Intervals for loadings and weights: how sure the data is about them.
+        """Return intervals for loadings and weights: how sure the data is about them.
 
-        They are about the normalised model, columns of unit length with their scale in the
-        weights, and about the optimum that was found: other optima are no part of it.
+        They are about the normalised model, columns of unit length with their scale in the weights,
+        and about the optimum that was found: other optima are no part of it.
 
         Parameters
         ----------
@@ -202,8 +262,8 @@ class MeetsData:
             any size; its intervals are somewhat too narrow. "bootstrap" fits data that is simulated
             from the model, starting there. "auto" is "hessian", or "conditional" beyond its limits.
         constraint : str, Constraint, or one a mode
-            What the model was fitted under, as for `SmartCPD`. Loadings at a bound get a one-sided
-            interval, as far as the likelihood ratio allows.
+            The constraint that the model was fitted under, as for `SmartCPD`. Loadings at a bound
+            get a one-sided interval, as far as the likelihood ratio allows.
         dispersion : float, optional
             As for `score_samples`: estimated where the loss leaves it open.
         n_bootstrap : int
@@ -218,6 +278,14 @@ class MeetsData:
         Intervals
             With ``lower`` and ``upper`` factors, ``weights_lower``, ``weights_upper``, and
             ``to_frame``. Rows of which nothing was observed have intervals without an end.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import CPModel
+        >>> model = CPModel([np.ones((4, 1)), np.full((5, 1), 2.0)], loss_function="poisson")
+        >>> model.intervals(np.tile([1, 2, 3, 2, 2], (4, 1)))
+        Intervals(90%, shape=4x5, rank=1, method=hessian)
         """
         return doors.intervals(
             self,

@@ -1,4 +1,4 @@
-"""Models as files: arrays in an npz, everything else in a JSON beside it, never a pickle."""
+"""Models in files: arrays in an npz, everything else in a JSON beside it, never a pickle."""
 
 from __future__ import annotations
 
@@ -80,13 +80,13 @@ def load(path: str | os.PathLike[str], loss: Loss | str | None = None) -> CPMode
 
 
 def read_run(path: str | os.PathLike[str]) -> dict[str, Any] | None:
-    """What a saved model's JSON tells about the fit, if anything."""
+    """Return what a saved model's JSON tells about the fit, if anything."""
     run = _read_header(_paths(path)[1]).get("run")
     return run if isinstance(run, dict) else None
 
 
 def _lines(description: dict[str, Any]) -> str:
-    """JSON with a key a line, so that thousands of labels do not take thousands of lines."""
+    """Write JSON with a key a line, so that thousands of labels do not take thousands of lines."""
     lines = [f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in description.items()]
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
@@ -145,7 +145,7 @@ def _restored_modes(description: dict[str, Any], header: Path) -> list[Mode] | N
 
 
 def _spelled_out(loss: Loss) -> str:
-    """``str(loss)`` with every digit of its parameters, which str rounds to six."""
+    """Return ``str(loss)`` with every digit of its parameters, which str rounds to six."""
     if isinstance(loss, losses.CustomLoss):
         return str(loss)
     parameters = ", ".join(repr(float(v)) for v in loss.fields if v is not None)
@@ -153,7 +153,7 @@ def _spelled_out(loss: Loss) -> str:
 
 
 def _is_restorable(loss: Loss) -> bool:
-    """Whether its name brings back the same loss: a custom one may be called 'poisson' too."""
+    """Whether the name of a loss brings it back: a custom one may be called 'poisson' too."""
     try:
         return losses.get(_spelled_out(loss)) == loss
     except InvalidParameterError:

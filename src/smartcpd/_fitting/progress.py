@@ -14,7 +14,7 @@ SECONDS_A_LINE = 5.0
 
 
 class Progress:
-    """A context manager whose ``update`` shows a report; does nothing when disabled.
+    """Shows a progress bar as a context manager; ``update`` does nothing when it is disabled.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Which rows a component speaks of most."""
+"""The rows that a component speaks of most."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from smartcpd.errors import InvalidParameterError
 
 
 def top(model: CPModel, component: int, mode: int | str, k: int = 10) -> list[tuple[Any, float]]:
-    """The labels that a component speaks of most; see `CPModel.top`."""
+    """Return the labels that a component speaks of most; see `CPModel.top`."""
     n = mode_number(model, mode)
     if not isinstance(component, int | np.integer) or not 0 <= component < model.rank:
         raise InvalidParameterError(
@@ -26,7 +26,7 @@ def top(model: CPModel, component: int, mode: int | str, k: int = 10) -> list[tu
 
 
 def mode_number(model: CPModel, mode: int | str) -> int:
-    """The number of a mode that is given by number or by name."""
+    """Return the number of a mode that is given by number or by name."""
     names = [m.name for m in model.named_modes]
     if isinstance(mode, str):
         if mode not in names:

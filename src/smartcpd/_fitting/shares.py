@@ -1,4 +1,4 @@
-"""How much each component contributes, and its factors in a form that people can read."""
+"""The shares of components, and their factors in a form that people can read."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class Readable(NamedTuple):
         Largest component first, with weights that are not negative. Nonnegative factors have
         columns that sum to 1; others have columns whose largest entry in absolute value is 1.
     shares : ndarray
-        They sum to 1.
+        The shares of the components, which sum to 1.
     signed : bool
         Whether the model has negative numbers.
     order : ndarray
-        Where the components are in the model that was given.
+        The place of each component in the model that was given.
     """
 
     model: CPModel
@@ -33,12 +33,12 @@ class Readable(NamedTuple):
 
     @property
     def share_of(self) -> str:
-        """What the shares are shares of."""
+        """The name of the quantity that is shared out."""
         return "norm" if self.signed else "total"
 
 
 def readable(model: CPModel) -> Readable:
-    """The components of a model with their shares.
+    """Return the components of a model with their shares.
 
     A component's share is its part of the sum of all model values; where some are negative, its
     part of the components' norms.
@@ -66,7 +66,7 @@ def readable(model: CPModel) -> Readable:
 
 
 def _peaked(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Columns divided by their largest entry, sign and all."""
+    """Divide columns by their largest entry, sign included."""
     peak = A[np.abs(A).argmax(axis=0), np.arange(A.shape[1])]
     safe = np.where(peak != 0, peak, 1.0)
     return A / safe, peak

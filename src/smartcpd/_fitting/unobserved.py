@@ -1,4 +1,4 @@
-"""What a fit says about cells that were missing, and about rows that nothing is known of."""
+"""Remarks of a fit about missing cells, and about rows without observed cells."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from smartcpd._problem.bounds import are_bounds, bounds
 from smartcpd._problem.problem import Problem
 
 NAMED = 5
-"""Rows of a mode that are named; of the others only the number is."""
+"""How many rows of a mode are named; the others are only counted."""
 
 
 def without_unobserved_rows(
     problem: Problem, factors: list[np.ndarray]
 ) -> tuple[list[np.ndarray], str]:
-    """The factors with 0 (or the bound next to it) in rows of which no cell was observed, and a
-    remark about missing cells.
+    """Return the factors with 0 (or the nearest bound) in unobserved rows, and a remark about
+    missing cells.
 
     Constraints on whole columns decide about all rows together; there the rows stay.
     """
@@ -42,7 +42,7 @@ def without_unobserved_rows(
 
 
 def row_names(mode: int, rows: np.ndarray) -> str:
-    """Some rows of a mode, in words."""
+    """Name some rows of a mode."""
     shown = ", ".join(str(int(row)) for row in rows[:NAMED])
     more = f" and {rows.size - NAMED:,} more" if rows.size > NAMED else ""
     return f"row{'s' * (rows.size > 1)} {shown}{more} of mode {mode}"

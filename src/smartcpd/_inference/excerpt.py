@@ -1,4 +1,4 @@
-"""A part of an array on disk, to judge a model by that was fitted to the whole."""
+"""A part of an array on disk, by which a model that was fitted to the whole is judged."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ CELLS = 1 << 22
 
 
 def excerpt(model: CPModel, X: Any) -> tuple[CPModel, Any, str]:
-    """Model and data of random rows of each mode, with a remark that says so; both as they are, and
-    no remark, unless the data is an array on disk.
+    """Return model and data of random rows of each mode, with a remark that says so; both as they
+    are, and no remark, unless the data is an array on disk.
     """
     return _excerpt(taken_off(X)[0], model) or (model, X, "")
 
 
 @singledispatch
 def _excerpt(storage: Any, model: CPModel) -> tuple[CPModel, Dense, str] | None:
-    """An excerpt of data that cannot be judged by all of it; None for other data."""
+    """Return an excerpt of data that cannot be judged by all of it; None for other data."""
     return None
 
 

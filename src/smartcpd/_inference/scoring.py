@@ -1,4 +1,4 @@
-"""How well a model expected what was observed: slice by slice, and cell by cell."""
+"""Scores of what was observed under a model: slice by slice, and cell by cell."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def score_samples(
     mask: Any = None,
     weights: Any = None,
 ) -> np.ndarray:
-    """See `smartcpd.CPModel.score_samples`."""
+    """Return mean log-likelihoods of slices; see `smartcpd.CPModel.score_samples`."""
     loss = _loss(model)
     place = checked_mode(model, mode)
     storage = _storage(model, loss, X, absent, mask, weights)
@@ -48,7 +48,7 @@ def surprise(
     absent: str = "zero",
     mask: Any = None,
 ) -> np.ndarray:
-    """See `smartcpd.CPModel.surprise`."""
+    """Return tail probabilities of cells; see `smartcpd.CPModel.surprise`."""
     loss = _loss(model)
     if indices is not None:
         if mask is not None:
@@ -107,7 +107,9 @@ def _storage(model: CPModel, loss: Loss, X: Any, absent: str, mask: Any, weights
 
 
 def _dispersion(model: CPModel, storage: Storage, given: float | None) -> float | None:
-    """What the user gave, or an estimate where the loss leaves the size of the noise open."""
+    """Return what the user gave, or an estimate where the loss leaves the size of the noise
+    open.
+    """
     if given is not None:
         if not given > 0:
             raise InvalidParameterError(f"dispersion must be a positive number; got {given!r}.")

@@ -11,14 +11,14 @@ from smartcpd.errors import InvalidParameterError
 from smartcpd.losses import Loss
 
 SPREAD_OF_COUNTS = 12.0
-"""Standard deviations of a Poisson count beyond which its probability is nothing."""
+"""Number of standard deviations of a Poisson count beyond which its probability is nothing."""
 
 Tails = tuple[np.ndarray, np.ndarray]
 """P(X <= x) and P(X >= x)."""
 
 
 def tail_probability(loss: Loss, x: Any, m: Any, dispersion: float | None = None) -> np.ndarray:
-    """The two-sided tail probability of values under the distribution of a loss.
+    """Return the two-sided tail probability of values under the distribution of a loss.
 
     That is min(1, 2 min(P(X <= x), P(X >= x))): near 1 for a value in the middle, near 0 for one
     far out on either side.
@@ -33,8 +33,8 @@ def tail_probability(loss: Loss, x: Any, m: Any, dispersion: float | None = None
         The model values of their cells, `CPModel.values`.
     dispersion : float, optional
         How widely the data scatters, as `_inference.dispersion.estimate` finds it; needed by
-        losses that leave it open: gaussian, huber, gamma and beta. Of poisson, it says in which unit
-        amounts that are no counts scatter like counts; 1 by default.
+        losses that leave it open: gaussian, huber, gamma and beta. Of poisson, it says in which
+        unit amounts that are no counts scatter like counts; 1 by default.
 
     Returns
     -------
@@ -76,7 +76,9 @@ def is_built_in(loss: Loss) -> bool:
 
 
 def _tails(distribution: Any, x: np.ndarray) -> Tails:
-    """Of a distribution of SciPy's; that of a discrete one includes x itself on either side."""
+    """Return the tails of a distribution of SciPy's; those of a discrete one include x itself on
+    either side.
+    """
     step = 1.0 if hasattr(distribution.dist, "pmf") else 0.0
     at_or_above = distribution.sf(np.ceil(x) - step) if step else distribution.sf(x)
     return distribution.cdf(x), at_or_above

@@ -26,17 +26,22 @@ from smartcpd._kernels.weights import apply_weights
 CHUNK = 256
 """Cells worked on at a time."""
 STRIPE = 4
-"""Lanes of a row worked on at a time; as many, twice, stay in registers."""
+"""Lanes of a row worked on at a time; twice as many fit into registers."""
 ZERO, ONE = np.float32(0), np.float32(1)
 FIRST, NEXT = np.uint64(0), np.uint64(1)
-"""Without a sign, so that indices need no check whether they count from the end."""
+"""The first two indices, unsigned so that compiled code need not check whether an index counts from
+the end.
+"""
 WORTH_GROUPS = 1 << 15
-"""Cells of an iteration from which on there are two groups: with fewer, threads would wait for each
-other as long as they work, and much longer where other programs want the processor."""
+"""Cells of an iteration from which on they form two groups: with fewer, threads would wait for each
+other as long as they work, and much longer where other programs want the processor.
+"""
 
 
 def make_cut(order: int, place: int = 0) -> Any:
-    """Some cells' rows, as a tuple of one array a mode, in the order of ``modes``."""
+    """Make the function that returns the rows of some cells as a tuple of one array a mode, in the
+    order of ``modes``.
+    """
     if place == order:
         return numba.njit(lambda rows, modes, start, stop: ())
     others = make_cut(order, place + 1)
@@ -49,8 +54,8 @@ def make_cut(order: int, place: int = 0) -> Any:
 
 
 def make_place(order: int, mode: int = 1) -> Any:
-    """One cell's rows in all modes but the first, as a tuple: numbers that no store seems to
-    change.
+    """Make the function that returns the rows of one cell in all modes but the first, as a tuple:
+    the compiler then sees that no store changes them.
     """
     if mode == order:
         return numba.njit(lambda columns, b: ())
@@ -59,7 +64,7 @@ def make_place(order: int, mode: int = 1) -> Any:
 
 
 def make_product(n_rows: int, k: int = 0) -> Any:
-    """The product of some rows, eight columns of it."""
+    """Make the function that multiplies some rows, eight columns at a time."""
     if k == n_rows - 1:
         return numba.njit(lambda A, at, r: load(A, at[k], r))
     others = make_product(n_rows, k + 1)
@@ -67,7 +72,8 @@ def make_product(n_rows: int, k: int = 0) -> Any:
 
 
 def make_products(n_rows: int, k: int = 0) -> Any:
-    """Add to each row of G the product of the other rows of A and of ``before``.
+    """Make the function that adds to each row of G the product of the other rows of A and of
+    ``before``.
 
     ``before`` is passed on with the rows before this one; the product of those behind is returned.
     """
@@ -86,7 +92,9 @@ def make_products(n_rows: int, k: int = 0) -> Any:
 
 
 def make_row(n_lanes: int, k: int = 0) -> tuple[Any, Any, Any]:
-    """(load, zeros, add): a stripe of a row as a tuple of lanes, one of zeros, adding it to G."""
+    """Make three functions: load a stripe of a row as a tuple of lanes, make one of zeros, add one
+    to G.
+    """
     if k == n_lanes:
         nothing = numba.njit(lambda G, i, r, sums: None)
         return numba.njit(lambda A, i, r: ()), numba.njit(lambda: ()), nothing
@@ -105,7 +113,7 @@ def make_row(n_lanes: int, k: int = 0) -> tuple[Any, Any, Any]:
 
 
 def make_terms(product: Any, n_lanes: int, k: int = 0) -> Any:
-    """The columns of a stripe of a cell's product, added up to eight."""
+    """Make the function that adds the lanes of a stripe of a cell's product to each other."""
     if k == n_lanes - 1:
         return numba.njit(lambda own, A, at, r: own[k] * product(A, at, r + k * LANES))
     go_on = make_terms(product, n_lanes, k + 1)
@@ -115,7 +123,9 @@ def make_terms(product: Any, n_lanes: int, k: int = 0) -> Any:
 
 
 def make_slopes(add_products: Any, n_lanes: int, k: int = 0) -> Any:
-    """Add a cell's part of the gradient to the rows of G, that of the first mode to ``sums``."""
+    """Make the function that adds a cell's part of the gradient to the rows of G, that of the first
+    mode to ``sums``.
+    """
     if k == n_lanes:
         return numba.njit(lambda own, A, at, r, slope, sums, G: ())
     go_on = make_slopes(add_products, n_lanes, k + 1)
@@ -129,7 +139,7 @@ def make_slopes(add_products: Any, n_lanes: int, k: int = 0) -> Any:
 
 
 def make_stripe(order: int, n_lanes: int) -> tuple[Any, Any]:
-    """(add_values, add_gradient) of some columns, ``n_lanes`` times eight from r on.
+    """Make ``add_values`` and ``add_gradient`` for ``n_lanes`` times eight columns from r on.
 
     Cells that follow each other and share their row in the first mode have it read once, and its
     gradient written once.
@@ -166,7 +176,7 @@ def make_stripe(order: int, n_lanes: int) -> tuple[Any, Any]:
 
 
 def make_iterations(order: int, width: int) -> Any:
-    """The loop for factors of one padded width: what it does to a cell is unrolled."""
+    """Make the loop for factors of one padded width, with the work on a cell unrolled."""
 
     cut = make_cut(order)
     stripe = STRIPE * LANES
@@ -199,7 +209,7 @@ def make_iterations(order: int, width: int) -> Any:
             first[i] = beta_1 * first[i] + (1.0 - beta_1) * g
             second[i] = beta_2 * second[i] + (1.0 - beta_2) * g * g
             a = A[i] - pace * first[i] / (root(second[i] * scale) + epsilon)
-            # Comparisons that let NaN pass, to be noticed.
+            # These comparisons let NaN pass, so that divergence is noticed.
             a = low[i] if a < low[i] else a
             a = high[i] if a > high[i] else a
             A[i] = a
@@ -222,13 +232,13 @@ def make_iterations(order: int, width: int) -> Any:
         second,
         G,
     ):
-        """One iteration for each of ``clocks``, what the bias correction takes for the time.
+        """Make one iteration for each of ``clocks``, the times that the bias correction uses.
 
-        Each reads as many cells as there are weights; what those hold is multiplied by
-        ``own_weights``, one a cell that was drawn, or none. ``modes`` are in any order, best with
-        that first in which cells often share their row with the next. ``rule`` is (rate, beta_1,
-        beta_2, epsilon). All matrices have padded rows, and bounds of zero keep the padding of A at
-        zero; G is scratch: first a copy of A, then a gradient for every group.
+        An iteration reads as many cells as there are ``weights``. Their terms are multiplied by
+        ``own_weights``, one for each cell that was drawn, or none. ``modes`` are in any order, best
+        with that first in which cells often share their row with the next. ``rule`` is (rate,
+        beta_1, beta_2, epsilon). All matrices have padded rows, and bounds of zero keep the padding
+        of A at zero; G is scratch: first a copy of A, then a gradient for every group.
         """
         n_samples = weights.size
         n_rows = A.shape[0]
@@ -260,7 +270,7 @@ def make_iterations(order: int, width: int) -> Any:
             G_sum = G[n_rows : 2 * n_rows]
             for group in range(1, n_groups):
                 add_matrix(G[(group + 1) * n_rows : (group + 2) * n_rows], G_sum)
-            # Flat, for loops long enough to be vectorised.
+            # Flat views make loops long enough to be vectorised.
             update(
                 G_sum.reshape(-1),
                 rule,

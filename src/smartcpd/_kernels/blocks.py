@@ -109,10 +109,10 @@ def entrywise_block(scalar: Scalar, name: str, dtype: str, on_disk: bool = True)
 
 
 def total_block(scalar: Scalar, name: str, dtype: str, on_disk: bool = True) -> Block:
-    """``sum of scalar(x[i], m[i], p)``, added up in float64.
+    """Return the block that computes ``sum of scalar(x[i], m[i], p)``, in float64.
 
-    A few at a time are first added in their own precision: widening each one costs as much as a
-    logarithm.
+    A few terms at a time are first added in their own precision: widening each one costs as much as
+    a logarithm.
     """
     kinds = precision(dtype)
     f = inline(scalar, kinds.dtype)

@@ -1,4 +1,4 @@
-"""Many small quadratics, each minimised within bounds: the active-set method, exact.
+"""Many small quadratics, each minimised exactly within bounds by an active-set method.
 
 Every row has its own: q(d) = g'd + d'Bd / 2 for low <= d <= high, where d = 0 is allowed. Entries
 at a bound are held there; the others go to the minimum, or as far towards it as the first bound
@@ -19,7 +19,7 @@ from smartcpd._kernels.compiling import compile_kernel
 
 FREE, LOW, HIGH = 0, -1, 1
 PULL = 1e-13
-"""Of the largest slope: a pull smaller than this is rounding."""
+"""A pull smaller than this share of the largest slope is rounding."""
 
 
 @numba.njit(error_model="numpy")

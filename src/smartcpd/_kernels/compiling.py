@@ -89,7 +89,9 @@ class Block(types.WrapperAddressProtocol):
 
 @typeof_impl.register(Block)
 def _type_of_block(block: Block, context: Any) -> Any:
-    """Made once: Numba would make it anew at every call of a loop, which takes longer than some."""
+    """Return the type of a block, made once: Numba would make it anew at every call of a loop,
+    which takes longer than some loops.
+    """
     return block.type
 
 
@@ -126,7 +128,7 @@ def inline(function: Callable[..., Any], dtype: Any = np.float64) -> Any:
 
 
 def _is_hashed(function: Callable[..., Any]) -> bool:
-    """Users' own functions are not kept on disk, and need not be."""
+    """Whether a function is among the hashed sources; others are not kept on disk."""
     package, _, rest = function.__module__.partition(".")
     return package != "smartcpd" or rest.partition(".")[0] in SOURCES
 

@@ -13,7 +13,7 @@ from smartcpd._kernels.compiling import FASTMATH
 
 @numba.njit(error_model="numpy", fastmath=FASTMATH)
 def copy(a, out):
-    """out = a, of one dimension."""
+    """Copy the vector a to ``out``."""
     for i in range(a.size):
         out[i] = a[i]
 

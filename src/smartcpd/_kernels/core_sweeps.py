@@ -18,11 +18,11 @@ from smartcpd._kernels.compiling import FASTMATH, compile_kernel
 from smartcpd._kernels.copying import copy_matrix
 
 RIDGE = 1e-6
-"""Of the mean of the diagonal, added to the normal equations."""
+"""The share of the mean diagonal entry that is added to the diagonal of the normal equations."""
 ROUNDING = 1e-12
-"""A residual may rise by so much, relatively, before it counts as worse."""
+"""A residual counts as worse if it rises by more than this share of itself."""
 FASTER, SLOWER = 1.05, 0.7
-"""What the momentum is multiplied by after a sweep that was good or bad."""
+"""Factors by which the momentum changes after a sweep that lowered the residual, or did not."""
 
 
 @numba.njit(error_model="numpy", fastmath=FASTMATH)
@@ -141,7 +141,7 @@ def fill_products(A, shape, offsets, index, H):
 
 
 def core_sweeps(core, shape, offsets, square, times, A, before, residuals, momentum, plain):
-    """Make so many sweeps from every start, in place.
+    """Make ``times`` sweeps from every start, in place.
 
     ``core`` has its last mode in its columns and ``square`` is the sum of its squares. Start s has
     the stacked factors A[s], those of its last good sweep in ``before[s]``, and begins a sweep

@@ -88,10 +88,10 @@ def _guessed_inverse_root(typing_context: Any, x: Any) -> Any:
 def root(x):
     """The square root of a float64, at least 0, to 11 digits, in less time than the processor's.
 
-    Two steps of Halley's, each of which triples the digits. Only compiled.
+    It takes two steps of Halley's method, each of which triples the digits. It runs only compiled.
     """
     y = _guessed_inverse_root(x)
-    # In this order 0 times a large number, never infinity.
+    # The order of the factors makes 0 times a large number, never 0 times infinity.
     t = (x * y) * y
     y = y * (1.875 + t * (0.375 * t - 1.25))
     t = (x * y) * y
@@ -137,7 +137,7 @@ def _exp32(x):
 
 def _log64(x):
     k = _exponent(x)
-    # Halved on the way: 2**-k itself would underflow for the largest numbers.
+    # The result is halved on the way: 2**-k itself would underflow for the largest numbers.
     m = 0.5 * (x * _power_of_two(1.0 - k))
     high = m > 1.4142135623730951
     m = 0.5 * m if high else m
@@ -160,7 +160,7 @@ def _log64(x):
 
 def _log32(x):
     k = _exponent(x)
-    # Halved on the way: 2**-k itself would underflow for the largest numbers.
+    # The result is halved on the way: 2**-k itself would underflow for the largest numbers.
     m = 0.5 * (x * _power_of_two(1.0 - k))
     high = m > 1.4142135623730951
     m = 0.5 * m if high else m

@@ -1,6 +1,6 @@
 """Products with the Gauss-Newton matrix J' W J, over the nonzeros of a sparse tensor.
 
-As in `curvature`, for events instead of fibers.
+The method is that of `curvature`, for events instead of fibers.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def make_event_curvature_pass(order: int) -> Any:
 
     @numba.njit(error_model="numpy", fastmath=FASTMATH)
     def tangents(A, V, rows, d):
-        """By how much the model changes along V: the product rule."""
+        """Compute by the product rule how much the model changes along V."""
         for b in range(d.size):
             terms = fill(0.0)
             for r in range(0, A.shape[1], LANES):
@@ -43,9 +43,9 @@ def make_event_curvature_pass(order: int) -> Any:
     ):
         """Add J' W J V over the events of group g, those from bounds[g] on, to ``G[g]``.
 
-        From every curvature ``behind`` is taken, what the background has there already;
-        ``own_weights`` of the events, if not empty, multiply it before. A, V and G have padded
-        rows.
+        ``own_weights`` of the events, if not empty, multiply every curvature. Then ``behind`` is
+        subtracted, which is the part that the sum over all zeros contains already. A, V and G have
+        padded rows.
         """
         for group in prange(bounds.size - 1):
             rows = np.empty((CHUNK, order), np.uint32)

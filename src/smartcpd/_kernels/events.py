@@ -94,7 +94,7 @@ def make_model_values(order: int) -> Any:
 
 
 def make_add_gradient(order: int) -> Any:
-    """What derivatives d at some events add to the gradient G."""
+    """Make the function that adds the gradient of some events, given their derivatives d, to G."""
 
     @numba.njit(error_model="numpy", fastmath=FASTMATH)
     def add_gradient(A, rows, d, G):
@@ -134,8 +134,8 @@ def make_event_pass(order: int) -> Any:
         """Add the loss of the events of group g, those from bounds[g] on, to ``values[g]``.
 
         The gradient goes to ``G[g]``. A and G have padded rows. ``own_weights`` of all events, if
-        not empty, multiply what they add; ``behind`` then takes from it what a zero would add,
-        which is in a background.
+        not empty, multiply what they add; where ``behind`` is set, the terms of a zero are
+        subtracted, since the sum over all zeros contains them already.
         """
         for group in prange(bounds.size - 1):
             rows = np.empty((CHUNK, order), np.uint32)

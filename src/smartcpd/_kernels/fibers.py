@@ -76,7 +76,7 @@ def sparse_gather(data_dtype: str, dtype: str, fill: int = 0) -> Block:
 
 @cache
 def zero_gather(dtype: str) -> Block:
-    """``out`` = 0: the fibers of a tensor in which nothing happened."""
+    """Return the block that fills ``out`` with 0, for fibers that are read as if all were empty."""
 
     def gather(handle, fibers, mode, first, out):
         out[:] = 0

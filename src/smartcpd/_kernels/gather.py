@@ -87,7 +87,9 @@ def dense_gather(data_dtype: str, dtype: str) -> Block:
 
 @cache
 def dense_lines(data_dtype: str, dtype: str) -> Block:
-    """As `dense_gather`, a fiber a row: ``out[f, i]``. The cells of a fiber lie side by side."""
+    """Like `dense_gather`, with a fiber a row: ``out[f, i]``. The cells of a fiber lie side by
+    side.
+    """
     number = load_number(data_dtype)
     item_bytes = np.dtype(data_dtype).itemsize
 

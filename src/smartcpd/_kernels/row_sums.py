@@ -1,4 +1,4 @@
-"""What single cells add to sums that every row of a factor has of its own."""
+"""Sums for every row of a factor, added up over single cells."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What sparse data adds to the gradient of an iteration: its events, and a line for its zeros."""
+"""The gradient of sparse data in an iteration: its events, and a straight line for its zeros."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def add_events(surplus, loss_p, weight, own_weights, behind, chosen, owner, x, H
 
     ``work`` has room for five numbers an event; this tile's begin at ``at``. Where events have
     weights of their own, ``surplus`` is the derivative, and ``behind`` says whether that of a zero
-    is taken from it.
+    is subtracted.
     """
     n_events = chosen.size
     rank = H.shape[1]

@@ -1,8 +1,8 @@
 """The gradient of one mode and its convex part, over all fibers of that mode.
 
-What multiplicative updates need: two sums of derivatives times the products K of the rows of the
-other factors. With fibers along the mode itself each of them is one matrix product, and the model
-values that both begin with are computed once.
+Multiplicative updates need two sums of derivatives times the products K of the rows of the other
+factors. With fibers along the mode itself each of them is one matrix product, and the model values
+that both begin with are computed once.
 """
 
 from __future__ import annotations

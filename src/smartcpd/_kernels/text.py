@@ -27,27 +27,29 @@ LOWER_CASE = 32
 """The bit that tells 'e' from 'E'."""
 
 INTEGER, DECIMAL, ODD = range(3)
-"""What a value is written as; ODD is for Python to read, or to refuse."""
+"""How a value is written: as an integer, as a decimal, or in a way that is left to Python."""
 
 INTEGER_DIGITS = 18
 MOST_DIGITS = 19
-"""So many always fit an int64 and a uint64."""
+"""Numbers of up to so many digits always fit an int64 and a uint64."""
 
 HUGE_EXPONENT = 9999
-"""Where counting the exponent stops, far outside what a float64 can hold."""
+"""The exponent at which counting stops, far outside what a float64 can hold."""
 
 MIN_POWER, MAX_POWER = -342, 308
 """Powers of ten that can lead 19 digits to a float64 that is neither 0 nor infinite."""
 
 UNDECIDED = np.uint64(2**64 - 1)
-"""In place of the bits of a number; as bits it would be a NaN."""
+"""The mark for a number that is left to Python; as the bits of a float it would be a NaN."""
 
 U0, U1, U3, U10 = (np.uint64(k) for k in (0, 1, 3, 10))
 U32, U52, U63 = (np.uint64(k) for k in (32, 52, 63))
 LOW_HALF = np.uint64(2**32 - 1)
 DROPPED_BITS = np.uint64(9)
 DROPPED_ONES = np.uint64(2**9 - 1)
-"""Of the 64 leading bits of a product, 54 or 55 stay: a float64's 53 and what it is rounded by."""
+"""The low bits of a product that are dropped: of the 64 leading ones 54 or 55 stay, a float64's 53
+and those that decide the rounding.
+"""
 
 
 def _power_of_five(q: int) -> int:
@@ -64,7 +66,7 @@ POWERS_OF_FIVE = np.array(
 )
 
 
-# A call for each number would cost as much as reading it.
+# These are inlined because a call for each number would cost as much as reading it.
 inlined = numba.njit(error_model="numpy", forceinline=True)
 
 
@@ -81,7 +83,7 @@ def byte(typing_context: Any, at: Any) -> Any:
 
 @inlined
 def is_blank(c):
-    # The first comparison only saves the others: what follows a blank is mostly a digit.
+    # The first comparison saves the others, since a digit mostly follows a blank.
     return c <= COMMA and (c in (SPACE, COMMA) or (TAB <= c <= RETURN and c != NEWLINE))
 
 
@@ -312,9 +314,10 @@ def write_integer(number, out, at):
 
 
 def write_lines(columns, words, starts, which, out):
-    """Row i of the integer ``columns``, then word ``which[i]`` if there are words, on line i.
+    """Write row i of the integer ``columns``, then word ``which[i]`` if there are words, on line i.
 
-    Word w is ``words[starts[w]:starts[w + 1]]``. Returns how many bytes of ``out`` were written.
+    Word w is ``words[starts[w]:starts[w + 1]]``. The number of bytes written to ``out`` is
+    returned.
     """
     at = 0
     for i in range(columns.shape[1]):

@@ -1,4 +1,4 @@
-"""Cells that count more, less or not at all.
+"""Weights of cells, which count more, less or not at all.
 
 A weight of 0 says that nothing is known about a cell. What lies in its place, be it NaN, never
 reaches a sum: the cell is read as 1, which every loss accepts, and what comes of it is dropped.
@@ -36,7 +36,8 @@ def sum_in_order(d):
 
 @numba.njit(error_model="numpy", fastmath=FASTMATH)
 def weighted_terms(terms, x, m, loss_p, w, behind, spare, d):
-    """d = w f(x, m), less f(0, m) where a background has that already.
+    """Compute d = w f(x, m), less f(0, m) where ``behind`` says that a sum over all zeros contains
+    it.
 
     ``terms`` is the block of f, a loss or its derivative, cell by cell; x is used up.
     """

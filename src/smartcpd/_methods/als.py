@@ -18,21 +18,25 @@ from typing import ClassVar
 import numpy as np
 
 from smartcpd._common.stacked import offsets
-from smartcpd._methods.base import Result, Solver, Task
+from smartcpd._methods.base import Method, Result, Task
+from smartcpd._methods.loop import Loop, Row
 from smartcpd._methods.mm import entries_of
 from smartcpd._methods.tracker import Tracker
 from smartcpd._objectives import Estimate
 from smartcpd._objectives.comparable import SteadyObjective
 from smartcpd._problem.bounds import bounds, check_bounds
-from smartcpd._problem.history import Status
 from smartcpd._problem.problem import Problem
 from smartcpd.errors import IncompatibleError
 from smartcpd.losses.gaussian import Gaussian
 
 RIDGE = 1e-12
-"""Of the trace, added to the diagonal of V for components that copy each other."""
+"""The share of the trace that is added to the diagonal of V, for components that copy each
+other.
+"""
 POLISHING = 5
-"""Rounds over the columns of a clipped factor: next to reading the data they cost nothing."""
+"""Number of rounds over the columns of a clipped factor: next to reading the data they cost
+nothing.
+"""
 TINY = 1e-300
 
 
@@ -54,7 +58,7 @@ def solved(A: np.ndarray, nG: np.ndarray, V: np.ndarray) -> np.ndarray:
 def solved_within(
     A: np.ndarray, nG: np.ndarray, V: np.ndarray, low: np.ndarray, high: np.ndarray
 ) -> np.ndarray:
-    """The same within bounds: the minimiser, clipped, then improved column by column.
+    """Return the minimiser within bounds: the free one, clipped, then improved column by column.
 
     Clipping alone can raise the loss, and it has fixed points that are no solutions. Exact
     minimisation over one column after another has neither fault, from the better of two starts.
@@ -80,26 +84,23 @@ class Sweeps:
     A: np.ndarray
     kept: ClassVar = ("A",)
 
-    def solve(self) -> Status:
-        """Sweeps over the modes until the tracker says stop.
+    def look(self) -> Row:
+        """The loss that the last sweep led to; it comes with the gradient of the first mode."""
+        value, self._first = self._gradient(0)
+        return Row(self.A, Estimate(value), "als")
 
-        Each begins with the loss that the last one led to, which comes with the first mode's
-        gradient.
-        """
-        tracker, entries = self.tracker, entries_of(self.problem)
-        seen = tracker.loop(self)
-        while True:
-            for mode in range(len(self.problem.shape)):
-                value, G = self.objective.mode_gradient(self.A, mode)
-                tracker.entries += entries
-                if mode == 0:
-                    status = tracker.record(self.A, Estimate(value), "als")
-                    if status is not None:
-                        return status
-                tracker.check_time()
-                self.A = self._updated(mode, G)
-            tracker.epoch += 1
-            seen()
+    def move(self) -> None:
+        """A sweep over the modes."""
+        for mode in range(len(self.problem.shape)):
+            G = self._first if mode == 0 else self._gradient(mode)[1]
+            self.tracker.check_time()
+            self.A = self._updated(mode, G)
+        self.tracker.epoch += 1
+
+    def _gradient(self, mode: int) -> tuple[float, np.ndarray]:
+        found = self.objective.mode_gradient(self.A, mode)
+        self.tracker.entries += entries_of(self.problem)
+        return found
 
     def _updated(self, mode: int, G: np.ndarray) -> np.ndarray:
         """The factors with that of one mode replaced by what its normal equations give."""
@@ -124,7 +125,7 @@ def _run(task: Task) -> Result:
     A = tracker.best.copy()
     objective = SteadyObjective.of(problem, settings.n_threads)
     objective.compile(A)
-    return tracker.follow(Sweeps(problem, objective, tracker, A).solve)
+    return tracker.follow(lambda: Loop(tracker, Sweeps(problem, objective, tracker, A)).run())
 
 
-als = Solver("als", _run, check)
+als = Method("als", _run, check)

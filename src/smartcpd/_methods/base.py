@@ -1,4 +1,4 @@
-"""What a solver takes and gives, whatever happens in between."""
+"""What a method takes and gives, whatever happens in between."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class Settings:
     averaging: bool
     dtype: str
     n_threads: int
-    given_start: bool = False
-    """Whether the user chose where to start."""
+    overcomplete: float = 1.5
+    """Components of a random start, relative to the rank."""
     n_init: int = 1
-    """Starts to compare, for solvers that do so themselves."""
+    """Starts to compare, for strategies that do so themselves."""
     stochastic: bool = False
     """Whether the user chose how stochastic steps are made, and so wants them."""
     journal: Journal = field(default_factory=Journal, repr=False)
@@ -40,18 +40,18 @@ class Settings:
 
 @dataclass(frozen=True)
 class Epoch:
-    """What an observer of a run receives after each epoch."""
+    """The state of a run that an observer receives after each epoch."""
 
     record: Record
     factors: Callable[[], list[np.ndarray]]
     """Copies the factors of this row; while several runs compete, not always the best so far."""
     is_best: bool = True
-    """Whether it is what the fit would return if it ended here."""
+    """Whether these factors are what the fit would return if it ended here."""
 
 
 @kept_value
 class Ended(NamedTuple):
-    """Where a start came to its end: its factors, and what they have of what is minimised."""
+    """The end of a start: its factors, and their loss with penalties."""
 
     factors: list[np.ndarray]
     objective: float
@@ -59,16 +59,16 @@ class Ended(NamedTuple):
 
 @kept_value
 class Comparison(NamedTuple):
-    """Starts that a result was compared with."""
+    """The starts that a result was compared with."""
 
     others: list[Ended]
-    """Independent starts that came to their end, without the one that the result is of."""
+    """Independent starts that came to their end, without the one that led to the result."""
     own: bool
-    """Whether the result is of a single start, too, and not bred of several."""
+    """Whether the result comes from a single start, too, and was not bred of several."""
     n_stopped: int
-    """Starts that were stopped early, of which nothing can be said."""
+    """How many starts were stopped early, of which nothing can be said."""
     settled: bool
-    """Whether those that came to their end did so because there was nothing left to gain."""
+    """Whether the starts that came to their end did so because there was nothing left to gain."""
 
 
 @kept_value
@@ -82,9 +82,9 @@ class Result:
     ended: bool = False
     """Whether the user ended it, by a limit, a callback or an interrupt: nothing should follow."""
     loss: float | None = None
-    """As far as it is known without another pass over data that is not in memory."""
+    """The mean loss, if it is known without another pass over data that is not in memory."""
     comparison: Comparison | None = field(default=None, repr=False)
-    """With other starts, where there were several."""
+    """The comparison with other starts, where there were several."""
 
 
 Observer = Callable[[Epoch], Any]
@@ -93,7 +93,7 @@ Observer = Callable[[Epoch], Any]
 
 @dataclass(frozen=True)
 class Task:
-    """What a solver takes."""
+    """What a method takes: a problem, and the start that it is to improve."""
 
     problem: Problem
     settings: Settings
@@ -102,22 +102,17 @@ class Task:
     observe: Observer
 
 
-Run = Callable[[Task], Result]
-
-
-def _accept(problem: Problem) -> None:
+def accept(problem: Problem) -> None:
     """Serve every problem."""
 
 
 @dataclass(frozen=True)
-class Solver:
-    """A way to fit a problem from a start, and a check of whether it can."""
+class Method:
+    """A way from a start to an end, and a check of whether it can serve a problem."""
 
     name: str
-    run: Run
-    check: Callable[[Problem], None] = _accept
-    """Raises IncompatibleError for a problem that this solver cannot serve."""
+    run: Callable[[Task], Result]
+    check: Callable[[Problem], None] = accept
+    """Raises IncompatibleError for a problem that this method cannot serve."""
     reads_parts: bool = False
     """Whether it serves data that is read part by part."""
-    compares_starts: bool = False
-    """Whether a run makes starts of its own and compares them."""

@@ -1,4 +1,4 @@
-"""The minimum of a convex quadratic within bounds, about: projected conjugate gradients.
+"""An approximate minimum of a convex quadratic within bounds, by projected conjugate gradients.
 
 Conjugate gradients run among the entries that no bound holds. Where their step leaves the bounds it
 is cut back to them, and they begin anew among the entries that are left. Every stage lowers the
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 ENOUGH = 0.9
-"""Share of the slope of a step that bounds may leave without an end of the stage."""
+"""The share of the slope of a step that bounds must leave for a stage to go on."""
 KEPT_SLOPE = 0.1
 """If bounds cut the slope of a step to less than this, a gradient step is cut back instead: scaled
 entry by entry, it leads downhill whatever the bounds do to it."""
@@ -26,11 +26,11 @@ class BoundedQuadratic:
     """q(D) = <G, D> + <D, B D> / 2, for low <= D <= high, where 0 is allowed."""
 
     product: Linear
-    """D -> B D."""
+    """Computes B D from D."""
     precondition: Linear
-    """About the inverse of B; symmetric and positive definite."""
+    """Applies an approximate inverse of B, symmetric and positive definite."""
     scale: np.ndarray
-    """About the diagonal of B."""
+    """An approximation of the diagonal of B."""
     gradient: np.ndarray
     low: np.ndarray
     high: np.ndarray
@@ -42,8 +42,8 @@ class BoundedQuadratic:
         return self._norm(np.where(self._free(np.zeros_like(R), R), R, 0.0))
 
     def minimise(self, goal: float, limit: int) -> tuple[np.ndarray, float]:
-        """A step and by how much it lowers q: until the gradient is no longer than ``goal``, or
-        after ``limit`` products.
+        """Return a step and by how much it lowers q, once the gradient is no longer than ``goal``
+        or after ``limit`` products.
         """
         D, R = np.zeros_like(self.gradient), -self.gradient
         while limit > 0:
@@ -66,7 +66,8 @@ class BoundedQuadratic:
     def _conjugate(
         self, D: np.ndarray, R: np.ndarray, free: np.ndarray, goal: float, limit: int
     ) -> tuple[np.ndarray, np.ndarray, int]:
-        """Conjugate gradients among the free entries: a step S, B S and the products it took.
+        """Run conjugate gradients among the free entries; return a step S, B S and the products it
+        took.
 
         They end early where bounds would cut off much of the step.
         """

@@ -24,7 +24,7 @@ TOLERANCE, MOST_STEPS = 0.1, 30
 @kept_value
 @dataclass(frozen=True)
 class CoupledHessian:
-    """For stacked factors, at the point where it was made."""
+    """The guessed Hessian of stacked factors, at the point where it was made."""
 
     own: Preconditioner
     """The blocks of single rows."""
@@ -49,7 +49,9 @@ class CoupledHessian:
         return cls(own, weighted, pairs)
 
     def solve(self, G: np.ndarray, free: np.ndarray) -> np.ndarray:
-        """About the change that the gradient G calls for, of the entries that are ``free``."""
+        """Return approximately the change that the gradient G calls for, of the ``free``
+        entries.
+        """
         X = np.empty_like(G)
         compiled_coupled_solve()(
             self.weighted,
@@ -68,5 +70,5 @@ class CoupledHessian:
         return X
 
     def diagonal(self) -> np.ndarray:
-        """Of the inverse, were there no coupling."""
+        """Return the diagonal of the inverse, were there no coupling."""
         return self.own.diagonal()

@@ -12,6 +12,7 @@ from smartcpd._common.factors import same_components
 from smartcpd._common.stacked import parts
 from smartcpd._kernels.coupled_solve import compiled_coupled_solve
 from smartcpd._methods.base import Settings
+from smartcpd._methods.loop import Loop, Row, noted
 from smartcpd._methods.merging import merged_by_weight
 from smartcpd._methods.quasi_newton import Function, QuasiNewton, Region
 from smartcpd._methods.tracker import Tracker
@@ -25,38 +26,41 @@ from smartcpd._problem.history import Status
 from smartcpd._problem.problem import Problem
 
 FINISHED = 2e-4
-"""What the last steps of a finish may still gain, relative to the resolution of the loss."""
+"""The share of the loss's resolution that the last steps of a finish may still gain."""
 SWITCH = 1e-3
-"""The same for a single step, where float64 takes over if it must."""
+"""The share that a single step may gain where float64 takes over if it must."""
 NARROW = 1e-4
-"""The same as `FINISHED`, for a finish that may be in float32, too: if values in it tell such a
-gain."""
+"""The share for a finish that may be in float32, too, if values in it tell such a gain."""
 NEAR = 0.01
-"""The same for a single step from which on guesses of the whole Hessian are better than those of
-its blocks."""
+"""The share that a single step gains from which on guesses of the whole Hessian are better than
+those of its blocks.
+"""
 SETTLED_STEPS = 5
 MOST_STEPS = 500
 MILESTONE = 20
 PATIENCE = 10
-"""A run that would take more than so many times the steps between two milestones to come as low as
-its rival, at its present pace, has lost."""
+"""A run has lost if, at its present pace, it would take more than so many times the steps between
+two milestones to come as low as its rival.
+"""
 PRECISIONS = ("float32", "float64")
 DEFAULT_TOL = 0.02
 FLOOR = 1e-2
-"""Of the column's mean: the least that a merged or bred component begins with."""
+"""The least that an entry of a merged or bred component begins with, as a share of its column's
+mean.
+"""
 
 
 @kept_value
 @dataclass(frozen=True)
 class Candidate:
-    """Where a descent ended, and whether it had settled there."""
+    """The end of a descent, and whether it had settled there."""
 
     A: np.ndarray
     loss: float
     settled: bool
 
     def status(self, remark: str = "") -> Status:
-        """What to say if the fit ends here."""
+        """Return the status of a fit that ends here."""
         if self.settled:
             return Status(True, f"Converged: the loss settled at {self.loss:.6g}. {remark}".strip())
         return Status(
@@ -67,7 +71,7 @@ class Candidate:
 
 
 class Descents:
-    """Descents on the same objective: all cells of a dense tensor, or a sample of them."""
+    """Quasi-Newton descents on one objective: all cells of a dense tensor, or a sample of them."""
 
     def __init__(
         self, problem: Problem, settings: Settings, tracker: Tracker, rng: np.random.Generator
@@ -127,8 +131,8 @@ class Descents:
         joins: bool = False,
         rough: bool = False,
     ) -> Candidate:
-        """Steps until a few in a row gain less than ``tau`` of the resolution, or ``most``; or
-        until it seems that a loss as low as the ``rival``'s is out of reach. One that ``joins``
+        """Make steps until a few in a row gain less than ``tau`` of the resolution, or ``most`` of
+        them; or until a loss as low as the ``rival``'s seems out of reach. A run that ``joins``
         ends when it has the rival's components, and is given the loss of those. A ``rough`` run
         makes all its steps, in float32.
         """
@@ -190,32 +194,38 @@ class _Descent:
             self.descents.rng,
             self.descents.noise(self.precision),
         )
-        self._note()
-        seen = self.tracker.loop(self)
-        while self.iteration < most:
-            settled = self._step()
-            if settled is not None:
-                return Candidate(self.newton.point.A, self.newton.point.value, settled)
-            if self.rival is not None and self._has_joined(self.rival):
-                loss = min(self.rival.loss, self.newton.point.value)
-                return Candidate(self.newton.point.A, loss, self.rival.settled)
-            self.iteration += 1
-            seen()
+        noted(self.tracker, self._row())
+        self.most = most
+        return Loop(self.tracker, self, record=noted).run()
+
+    def look(self) -> Row:
+        self._promised, self._gained = self.newton.step()
+        self.tracker.epoch += 1
+        return self._row()
+
+    def move(self) -> Candidate | None:
+        """Where the descent ended, if it did."""
+        settled = self._judged(self._promised, self._gained)
+        if settled is not None:
+            return Candidate(self.newton.point.A, self.newton.point.value, settled)
+        if self.rival is not None and self._has_joined(self.rival):
+            loss = min(self.rival.loss, self.newton.point.value)
+            return Candidate(self.newton.point.A, loss, self.rival.settled)
+        self.iteration += 1
+        if self.iteration < self.most:
+            return None
         return Candidate(self.newton.point.A, self.newton.point.value, False)
 
     def put_back(self, values: dict[str, Any]) -> None:
-        """The state of another process."""
+        """Restore the state of another process."""
         for name, value in values.items():
             setattr(self, name, value)
         self.newton.function = self.descents.function(self.precision)
         self.newton.noise = self.descents.noise(self.precision)
 
-    def _step(self) -> bool | None:
+    def _judged(self, promised: float, gained: float) -> bool | None:
         """Whether the descent ends here, and if so whether it has settled."""
         newton, resolution = self.newton, self.resolution
-        promised, gained = newton.step()
-        self.tracker.epoch += 1
-        self._note()
         noise = newton.noise * abs(newton.point.value)
         # Where values do not tell what was gained, gradients still do.
         self.gains = [*self.gains[1:], abs(gained) if abs(gained) > noise else promised]
@@ -260,6 +270,6 @@ class _Descent:
         if self.tracker.best_epoch >= self.first_epoch:
             self.tracker.begin_with(newton.point.A)
 
-    def _note(self) -> None:
+    def _row(self) -> Row:
         point = self.newton.point
-        self.tracker.note(point.A, Estimate(point.value), self.phase)
+        return Row(point.A, Estimate(point.value), self.phase)

@@ -1,4 +1,4 @@
-"""Expected counts: from a gradient to the statistics of a multiplicative update.
+"""Expected counts, the statistics of a multiplicative update, computed from a gradient.
 
 For a loss that is c m - (something convex and increasing in log m), as poisson and bernoulli-odds
 are, the bound at the current model is that of a Poisson likelihood with pseudo-counts
@@ -27,7 +27,7 @@ from smartcpd.losses.bernoulli_odds import BernoulliOdds
 
 
 def slope(loss: Loss) -> float | None:
-    """c of a loss that has that form; None for others."""
+    """Return the c of a loss that is c m - (something convex in log m); None for others."""
     return 1.0 if loss.divergence == 1.0 or isinstance(loss, BernoulliOdds) else None
 
 
@@ -40,7 +40,7 @@ def serves(problem: Problem) -> bool:
 def check(problem: Problem) -> None:
     if not serves(problem):
         raise IncompatibleError(
-            "Solvers 'online' and 'nonzeros' serve nonnegative factors under the losses poisson "
+            "Solvers 'sparse' and 'few-events' serve nonnegative factors under the losses poisson "
             f"and bernoulli-odds; got {problem}. Use solver='smd'."
         )
 

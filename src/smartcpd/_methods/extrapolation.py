@@ -1,44 +1,42 @@
-"""Downhill steps made longer: each begins where the last two points lead to."""
+"""Extrapolation of downhill steps: each begins where the last two points lead to."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar
+from typing import ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 
+from smartcpd._methods.loop import Loop, Row
+from smartcpd._methods.tracker import Tracker
 from smartcpd._objectives import Estimate
 from smartcpd._problem.history import Status
 
-if TYPE_CHECKING:
-    from smartcpd._methods.tracker import Tracker
-
 MOMENTUM = 0.9
-MAX_CHANGE = 5.0
-"""The most an entry's ratio to what it was before may count for."""
-TINY = 1e-300
 
 
 class Point(Protocol):
-    """Where a fit is, whatever describes it."""
+    """A point of a fit that can be extrapolated, whatever describes it."""
 
     def beyond(self: PointT, origin: PointT, power: float, /) -> PointT:
-        """From ``origin`` past this point, on a straight line between logarithms."""
+        """Return the point past this one on the line from ``origin``, straight between
+        logarithms.
+        """
         ...
 
 
 PointT = TypeVar("PointT", bound=Point)
 
 
-class Steps(Protocol[PointT]):
+class FullPasses(Protocol[PointT]):
     """Full passes over the data: each gives the loss of a point and a better point."""
 
     kept: ClassVar[tuple[str, ...]]
-    """What changes from step to step, besides the point."""
+    """Names of the attributes that change from step to step, besides the point."""
 
     def step(self, point: PointT, careful: bool = False, /) -> tuple[float, PointT]:
-        """A careful step never raises the loss; others may be longer."""
+        """Return the loss of a point and a better point; a careful step never raises the loss."""
         ...
 
     def factors(self, point: PointT, /) -> np.ndarray:
@@ -46,56 +44,62 @@ class Steps(Protocol[PointT]):
         ...
 
 
-def ratio(new: np.ndarray, old: np.ndarray) -> np.ndarray:
-    """How entries changed, within what is believed to go on like that."""
-    return np.clip(new / np.maximum(old, TINY), 1 / MAX_CHANGE, MAX_CHANGE)
-
-
 def descend(
-    tracker: Tracker, steps: Steps[PointT], point: PointT, entries: int, phase: str
+    tracker: Tracker, steps: FullPasses[PointT], point: PointT, entries: int, phase: str
 ) -> Status:
     """Extrapolated steps until the tracker says stop.
 
     A step begins where the last two points lead to; if the loss there is higher than before, the
     next one begins at the last point that was accepted, without momentum and with care.
     """
-    run = _Run(point, accepted=point)
     tracker.begin_with(steps.factors(point))
-    seen = tracker.loop(run, steps)
-    while True:
-        start = run.leap()
-        value, following = steps.step(start, run.careful)
-        tracker.entries += entries
-        tracker.epoch += 1
-        if value > run.loss and run.previous is not None:
-            run.fall_back()
-            if tracker.out_of_time:
-                status = tracker.record(steps.factors(run.accepted), Estimate(run.loss), phase)
-                assert status is not None
-                return status
-        else:
-            status = tracker.record(steps.factors(start), Estimate(value), phase)
-            if status is not None:
-                return status
-            run.accept(start, value, following)
-        seen()
+    run = _Extrapolated(tracker, steps, entries, phase, point, accepted=point)
+    return Loop(tracker, run, steps).run()
 
 
 @dataclass
-class _Run(Generic[PointT]):
+class _Extrapolated(Generic[PointT]):
     """Where extrapolated steps are, and what they came from."""
 
+    tracker: Tracker
+    steps: FullPasses[PointT]
+    entries: int
+    phase: str
     point: PointT
     accepted: PointT
-    """The last point whose loss was seen and lower than before ..."""
+    """The last point whose loss was seen and lower than before."""
     loss: float = math.inf
-    """... and that loss."""
+    """The loss of the accepted point."""
     previous: PointT | None = None
     momentum: float = 1.0
     careful: bool = False
+    _found: tuple[PointT, float, PointT] | None = None
+    """The step that was seen last: where it began, the loss there, and where it led."""
     kept: ClassVar = ("point", "accepted", "loss", "previous", "momentum", "careful")
 
-    def leap(self) -> PointT:
+    def look(self) -> Row | None:
+        """A step from where the last two points lead to; None where that was not downhill."""
+        start = self._leap()
+        value, following = self.steps.step(start, self.careful)
+        self.tracker.entries += self.entries
+        self.tracker.epoch += 1
+        if value > self.loss and self.previous is not None:
+            self._fall_back()
+            self._found = None
+            if not self.tracker.out_of_time:
+                return None
+            return Row(self.steps.factors(self.accepted), Estimate(self.loss), self.phase)
+        self._found = start, value, following
+        return Row(self.steps.factors(start), Estimate(value), self.phase)
+
+    def move(self) -> None:
+        """Accept the step that was seen, unless it led uphill."""
+        if self._found is not None:
+            start, self.loss, following = self._found
+            self.accepted, self.careful = start, False
+            self.previous, self.point = self.point, following
+
+    def _leap(self) -> PointT:
         """Where the next step begins."""
         if self.previous is None:
             return self.point
@@ -104,9 +108,5 @@ class _Run(Generic[PointT]):
         self.momentum = longer
         return self.point.beyond(self.previous, 1 + stretch) if stretch > 0 else self.point
 
-    def fall_back(self) -> None:
+    def _fall_back(self) -> None:
         self.point, self.previous, self.momentum, self.careful = self.accepted, None, 1.0, True
-
-    def accept(self, start: PointT, loss: float, following: PointT) -> None:
-        self.accepted, self.loss, self.careful = start, loss, False
-        self.previous, self.point = self.point, following

@@ -21,7 +21,8 @@ from smartcpd._common.stacked import stack
 from smartcpd._data.storage import Dense, SparseTensor
 from smartcpd._kernels.adam import WORTH_GROUPS, compiled_iterations
 from smartcpd._kernels.lanes import padded
-from smartcpd._methods.base import Result, Solver, Task
+from smartcpd._methods.base import Method, Result, Task
+from smartcpd._methods.loop import Loop, Row
 from smartcpd._methods.merging import merged
 from smartcpd._methods.tracker import Tracker
 from smartcpd._objectives import Estimate, objective_of
@@ -71,11 +72,13 @@ class GCPAdam:
     epsilon: float = 1e-8
     clock: int | None = None
 
-    def solver(self, name: str = "gcp-adam") -> Solver:
-        def run(task: Task) -> Result:
-            return Run(self, task).solve()
+    def solver(self, name: str = "gcp-adam") -> Method:
+        """The method with these settings, to be passed as ``solver=``."""
 
-        return Solver(name, run, lambda problem: check_bounds(problem, name))
+        def run(task: Task) -> Result:
+            return AdamRun(self, task).solve()
+
+        return Method(name, run, lambda problem: check_bounds(problem, name))
 
     def sampler(self, problem: Problem) -> CellSampler:
         default = StratifiedCells if problem.sampler.splits else UniformCells
@@ -113,11 +116,11 @@ class Adam:
         return self.A[:, : self.rank]
 
     def run(self, draws: CellDraws, weights: np.ndarray, rate: float) -> None:
-        """One iteration for every ``weights.size`` cells drawn."""
+        """Make one iteration for every ``weights.size`` cells drawn."""
         rule = self.rule
         done, n_iterations = self.iterations, draws.x.size // weights.size
         groups = 2 if weights.size >= WORTH_GROUPS else 1
-        # Any order will do that begins with the lead.
+        # Any order of modes will do that begins with the leading one.
         modes = np.roll(np.arange(len(draws.rows)), -draws.lead)
         self._compiled[groups](
             draws.rows,
@@ -140,7 +143,7 @@ class Adam:
         self.iterations += n_iterations
 
     def saved(self) -> tuple[int, list[np.ndarray]]:
-        """What `restore` takes back."""
+        """Return the state that `restore` takes back."""
         return self.iterations, [a.copy() for a in (self.A, self.first, self.second)]
 
     def restore(self, state: tuple[int, list[np.ndarray]]) -> None:
@@ -149,7 +152,7 @@ class Adam:
             array[:] = before
 
 
-class Run:
+class AdamRun:
     """Epochs of Adam, those that fail taken back."""
 
     kept = ("rate", "fails", "accepted", "adam")
@@ -165,7 +168,7 @@ class Run:
             A = merged(A, problem)
         objective = objective_of(problem.storage, problem.loss, settings.n_threads)
         # From a stream of its own, so that the fit does not depend on how it is watched.
-        self.look = objective.watch(A, task.rng.spawn(1)[0])
+        self.watch = objective.watch(A, task.rng.spawn(1)[0])
         self.sampler = rule.sampler(problem)
         self.adam = Adam(rule, problem, A, settings.n_threads)
         self.rate, self.fails = rule.rate, 0
@@ -173,38 +176,44 @@ class Run:
         self.tracker.begin_with(A)
 
     def solve(self) -> Result:
-        self.look(self.adam.factors)
+        self.watch(self.adam.factors)
         self.sampler.draw(1, np.random.default_rng(0))
-        return self.tracker.follow(self._loop)
+        return self.tracker.follow(self._epochs)
 
-    def _loop(self) -> Status:
-        adam, tracker, rule = self.adam, self.tracker, self.rule
-        self.accepted = self.look(adam.factors)
-        status = tracker.record(adam.factors, self.accepted, f"adam({self.rate:g})")
-        seen = tracker.loop(self)
-        while status is None:
-            before = adam.saved()
-            self._run_epoch(self.rate)
-            now = self.look(adam.factors)
-            # Also where it is NaN.
-            failed = not now.loss <= self.accepted.loss
-            if failed:
-                adam.restore(before)
-            else:
-                self.accepted = now
-            status = tracker.record(adam.factors, self.accepted, f"adam({self.rate:g})")
-            if failed:
-                self.fails += 1
-                self.rate *= rule.decay
-            if self.fails > rule.max_fails:
-                return Status(
-                    True,
-                    f"Converged: {self.fails} epochs ended with a higher loss than they began "
-                    f"with, the last at epoch {tracker.epoch}, and were taken back.",
-                )
-            if status is None:
-                seen()
-        return status
+    def _epochs(self) -> Status:
+        self.accepted = self.watch(self.adam.factors)
+        first = self.tracker.record(*self._row())
+        return first or Loop(self.tracker, self).run()
+
+    def look(self) -> Row:
+        """An epoch, taken back where the loss is higher after it."""
+        before = self.adam.saved()
+        self._run_epoch(self.rate)
+        now = self.watch(self.adam.factors)
+        # Also where it is NaN.
+        self._failed = not now.loss <= self.accepted.loss
+        if self._failed:
+            self.adam.restore(before)
+        else:
+            self.accepted = now
+        row = self._row()
+        if self._failed:
+            self.fails += 1
+            self.rate *= self.rule.decay
+        return row
+
+    def move(self) -> Status | None:
+        """A status once too many epochs have failed."""
+        if self.fails <= self.rule.max_fails:
+            return None
+        return Status(
+            True,
+            f"Converged: {self.fails} epochs ended with a higher loss than they began with, the "
+            f"last at epoch {self.tracker.epoch}, and were taken back.",
+        )
+
+    def _row(self) -> Row:
+        return Row(self.adam.factors, self.accepted, f"adam({self.rate:g})")
 
     def _run_epoch(self, rate: float) -> None:
         for draws in self._draws():
@@ -215,7 +224,7 @@ class Run:
         self.tracker.epoch += 1
 
     def _draws(self) -> Iterator[CellDraws]:
-        """The cells of an epoch, in stretches short enough to interrupt.
+        """Yield the cells of an epoch, in stretches short enough to interrupt.
 
         A second thread draws those of the next stretch in the meantime, in the same order.
         """

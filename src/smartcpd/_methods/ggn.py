@@ -13,14 +13,15 @@ falls with how much of the promised gain came true.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
 
 from smartcpd._data.storage import SparseTensor
-from smartcpd._methods.base import Result, Solver, Task
+from smartcpd._methods.base import Method, Result, Task
 from smartcpd._methods.bounded_quadratic import BoundedQuadratic
+from smartcpd._methods.loop import Loop, Row, ended_by_residual
 from smartcpd._methods.mm import entries_of
 from smartcpd._methods.preconditioner import Preconditioner
 from smartcpd._methods.quasi_newton import Point
@@ -28,7 +29,6 @@ from smartcpd._methods.tracker import Tracker
 from smartcpd._objectives import Estimate, objective_of
 from smartcpd._objectives.dense import DenseObjective
 from smartcpd._objectives.fisher_weights import Marginals
-from smartcpd._objectives.kkt import relative_kkt_residual
 from smartcpd._objectives.sparse import SparseObjective
 from smartcpd._problem.bounds import bounds, check_bounds
 from smartcpd._problem.history import Status
@@ -37,22 +37,22 @@ from smartcpd._problem.stopping import ROUNDING
 from smartcpd.errors import IncompatibleError
 
 FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-3, 1e-9, 1e9
-"""Relative to the diagonal of the matrix."""
+"""The first, least and largest damping, relative to the diagonal of the matrix."""
 PRODUCTS = 50
-"""Of a step, at most."""
+"""The most products with the matrix that a step may take."""
 FORCING = 0.1
-"""To which share a step reduces the gradient of its quadratic, at first; close to the solution it
-is reduced further, or the last steps would gain no more than gradient steps do."""
+"""The share to which a step reduces the gradient of its quadratic, at first; close to the solution
+it is reduced further, or the last steps would gain no more than gradient steps do.
+"""
 ACCEPTED = 1e-4
-"""Share of the promised gain with which a step is taken."""
+"""A step is taken if it brings at least this share of the promised gain."""
 KEPT_SLOPE = 0.5
-"""Of a step, that it keeps when it is made conjugate to the last one."""
+"""The share of its slope that a step must keep when it is made conjugate to the last one."""
 STEEP, LONGEST = 0.1, 3.0
 """The slope at the end of a step, relative to its beginning, from which on its length is corrected;
 and to what length at most."""
 BELOW_ROUNDING = 1e-15
 """Of the loss: gains that cannot be told from nothing."""
-SMALL_RESIDUAL = 1e-4
 
 
 def check(problem: Problem) -> None:
@@ -79,27 +79,29 @@ class Descent:
     entries: int
     damping: float = FIRST_DAMPING
     first_size: float = 0.0
-    point: Point | None = None
+    point: Point = field(init=False)
     last: Point | None = None
     kept: ClassVar = ("damping", "first_size", "point", "last")
 
     def solve(self) -> Status:
         self.point = self._evaluate(self._clip(self.tracker.best))
-        seen = self.tracker.loop(self)
-        while True:
-            point = self.point
-            status = self.tracker.record(point.A, Estimate(point.value), "ggn")
-            if status is not None:
-                return status
-            found = self._step(point)
-            self.tracker.epoch += 1
-            if found is None:
-                return self._ended(point)
-            self.last, self.point = point, found
-            seen()
+        return Loop(self.tracker, self).run()
+
+    def look(self) -> Row:
+        return Row(self.point.A, Estimate(self.point.value), "ggn")
+
+    def move(self) -> Status | None:
+        """A step; a status if there is none that lowers the loss."""
+        point = self.point
+        found = self._step(point)
+        self.tracker.epoch += 1
+        if found is None:
+            return ended_by_residual(self.tracker, point.A, "a Gauss-Newton step", "lbfgs")
+        self.last, self.point = point, found
+        return None
 
     def _step(self, point: Point) -> Point | None:
-        """The next point, lower than this one; None if there is none."""
+        """Return the next point, lower than this one; None if there is none."""
         problem = self.tracker.problem
         storage = problem.storage
         row_weights = storage.row_weights if storage.weighted else None
@@ -151,8 +153,9 @@ class Descent:
         return self._adjusted(point, found)
 
     def _adjusted(self, point: Point, found: Point) -> Point:
-        """A step of the right length, where the slope at its end says that it was not: next to
-        the step, one more pass costs little."""
+        """Return the point after a step of the right length, where the slope at its end says that
+        it was not: next to the step, one more pass costs little.
+        """
         D = found.A - point.A
         before, after = (float(np.vdot(P.gradient, D)) for P in (point, found))
         if before >= 0 or abs(after) <= STEEP * abs(before):
@@ -192,22 +195,6 @@ class Descent:
         self.tracker.check_time()
         self.tracker.entries += self.entries
 
-    def _ended(self, point: Point) -> Status:
-        """The residual tells whether a step that gains nothing is one from a solution."""
-        tracker = self.tracker
-        residual = relative_kkt_residual(tracker.problem, point.A, tracker.settings.n_threads)
-        if residual < SMALL_RESIDUAL:
-            return Status(
-                True,
-                f"Converged: at epoch {tracker.epoch} a Gauss-Newton step no longer lowers the "
-                f"loss; the KKT residual is {residual:.1e}.",
-            )
-        return Status(
-            False,
-            f"Stopped at epoch {tracker.epoch}: no Gauss-Newton step lowers the loss, although "
-            f"the KKT residual is still {residual:.1e}. Use another start, or solver='lbfgs'.",
-        )
-
 
 def _run(task: Task) -> Result:
     """Fit by Gauss-Newton steps; superfluous components are merged first."""
@@ -223,4 +210,4 @@ def _run(task: Task) -> Result:
     return tracker.follow(descent.solve)
 
 
-ggn = Solver("ggn", _run, check)
+ggn = Method("ggn", _run, check)

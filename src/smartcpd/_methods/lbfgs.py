@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 
-from smartcpd._methods.base import Result, Solver, Task
+from smartcpd._methods.base import Method, Result, Task
+from smartcpd._methods.loop import ended_by_residual
 from smartcpd._methods.mm import entries_of
 from smartcpd._methods.tracker import EndedError, Tracker
 from smartcpd._objectives import Estimate
 from smartcpd._objectives.comparable import SteadyObjective
-from smartcpd._objectives.kkt import relative_kkt_residual
 from smartcpd._problem.bounds import bounds, check_bounds
 from smartcpd._problem.history import Status
 from smartcpd._problem.problem import Problem
@@ -21,7 +22,6 @@ from smartcpd._problem.problem import Problem
 REFRESH = 50
 """Iterations after which an approximate background is settled anew. More than multiplicative
 updates make, since what the method has learnt of the curvature is lost each time."""
-SMALL_RESIDUAL = 1e-4
 UNLIMITED = 1 << 30
 
 
@@ -39,19 +39,25 @@ class Descent:
     limits: list[tuple[float, float]]
     entries: int
     begun_at: np.ndarray | None = None
-    """Where the present run of SciPy's method began."""
+    """The factors at which the present run of SciPy's method began."""
     answers: list[tuple[float, np.ndarray]] = field(default_factory=list)
-    """What it was told since. SciPy keeps its state to itself: a fit that is resumed brings the
-    method there again by the same answers, without a pass over the data."""
+    """The values and gradients that the method was told since. SciPy keeps its state to itself: a
+    fit that is resumed brings the method there again by the same answers, without a pass over the
+    data.
+    """
     recorded: int = 0
-    """Iterations since then that are in the history."""
+    """Number of iterations since then that are in the history."""
     kept: ClassVar = ("begun_at", "answers", "recorded")
 
     def solve(self) -> Status:
         from scipy.optimize import minimize  # slow to import, and rarely needed
 
         self._record(self.objective.value(self.A))
-        self._seen = self.tracker.loop(self)
+        seen = self.tracker.loop(self)
+
+        def after_iteration(intermediate_result: Any) -> None:
+            self._after_iteration(intermediate_result, seen)
+
         while True:
             if self.begun_at is None:
                 self.begun_at = self.A
@@ -68,7 +74,7 @@ class Descent:
                 jac=True,
                 method="L-BFGS-B",
                 bounds=self.limits,
-                callback=self._after_iteration,
+                callback=after_iteration,
                 options={
                     "ftol": 0.0,
                     "gtol": 0.0,
@@ -79,7 +85,9 @@ class Descent:
             self.begun_at, self.answers, self.recorded = None, [], 0
             settled = found.nit <= 1 and not self.objective.is_stale(self.A)
             if settled or not moves:
-                return self._ended()
+                # SciPy may call it convergence or a failed line search, and both can happen
+                # elsewhere than at a solution.
+                return ended_by_residual(self.tracker, self.A, "an iteration of L-BFGS-B", "smd")
 
     def _value_and_gradient(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         self.asked += 1
@@ -99,7 +107,7 @@ class Descent:
         return value, gradient.reshape(-1)
 
     def _wall(self) -> float:
-        """What stands for a loss that overflows.
+        """Return the number that stands for a loss that overflows.
 
         Line searches interpolate: an infinite value would end them, and a huge one would make them
         begin again with a tiny step.
@@ -107,14 +115,14 @@ class Descent:
         first, last = self.tracker.history[0].loss, self.tracker.history[-1].loss
         return last + abs(first) + abs(last)
 
-    def _after_iteration(self, intermediate_result: Any) -> None:
+    def _after_iteration(self, intermediate_result: Any, seen: Callable[[], None]) -> None:
         self.A = intermediate_result.x.reshape(self.A.shape).copy()
         self.iterations += 1
         if self.iterations > self.recorded:
             self.tracker.epoch += 1
             self._record(float(intermediate_result.fun))
             self.recorded = self.iterations
-            self._seen()
+            seen()
         if self.objective.is_stale(self.A):
             raise StopIteration
 
@@ -122,23 +130,6 @@ class Descent:
         status = self.tracker.record(self.A, Estimate(value), "lbfgs")
         if status is not None:
             raise EndedError(status)
-
-    def _ended(self) -> Status:
-        """The residual tells: at a solution, where rounding hides what is left to gain, SciPy may
-        call it convergence or a failed line search, and both can happen elsewhere."""
-        problem, epoch = self.tracker.problem, self.tracker.epoch
-        residual = relative_kkt_residual(problem, self.A, self.tracker.settings.n_threads)
-        if residual < SMALL_RESIDUAL:
-            return Status(
-                True,
-                f"Converged: at epoch {epoch} an iteration of L-BFGS-B no longer lowers the loss; "
-                f"the KKT residual is {residual:.1e}.",
-            )
-        return Status(
-            False,
-            f"Stopped at epoch {epoch}: the line search of L-BFGS-B finds no lower loss, although "
-            f"the KKT residual is still {residual:.1e}. Use another start, or solver='smd'.",
-        )
 
 
 def _run(task: Task) -> Result:
@@ -153,4 +144,4 @@ def _run(task: Task) -> Result:
     return tracker.follow(Descent(objective, tracker, A, limits, entries_of(problem)).solve)
 
 
-lbfgs = Solver("lbfgs", _run, check, reads_parts=True)
+lbfgs = Method("lbfgs", _run, check, reads_parts=True)

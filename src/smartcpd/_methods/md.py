@@ -17,7 +17,8 @@ from typing import ClassVar
 import numpy as np
 
 from smartcpd._common.stacked import offsets
-from smartcpd._methods.base import Result, Solver, Task
+from smartcpd._methods.base import Method, Result, Task
+from smartcpd._methods.loop import Loop, Row
 from smartcpd._methods.mm import REFRESH, entries_of
 from smartcpd._methods.tracker import Tracker
 from smartcpd._objectives import Estimate
@@ -71,27 +72,29 @@ class Descent:
     def solve(self) -> Status:
         """Sweeps over the modes until the tracker says stop."""
         self.loss = self._value(self.A)
-        seen = self.tracker.loop(self, *self.blocks)
-        while True:
-            status = self.tracker.record(self.A, Estimate(self.loss), "md")
-            if status is not None:
-                return status
-            if self.tracker.epoch % REFRESH == 0 or self.objective.is_stale(self.A):
-                self.objective.settle(self.A)
-            before = self.A
-            for mode, block in enumerate(self.blocks):
-                self.loss = self._step(mode, block)
-            self.tracker.epoch += 1
-            if self.A is before:
-                return Status(
-                    True,
-                    f"Converged: at epoch {self.tracker.epoch} no step of any mode lowers the "
-                    "loss by more than rounding does.",
-                )
-            seen()
+        return Loop(self.tracker, self, *self.blocks).run()
+
+    def look(self) -> Row:
+        return Row(self.A, Estimate(self.loss), "md")
+
+    def move(self) -> Status | None:
+        """A sweep over the modes; a status if no step of any of them goes downhill."""
+        if self.tracker.epoch % REFRESH == 0 or self.objective.is_stale(self.A):
+            self.objective.settle(self.A)
+        before = self.A
+        for mode, block in enumerate(self.blocks):
+            self.loss = self._step(mode, block)
+        self.tracker.epoch += 1
+        if self.A is not before:
+            return None
+        return Status(
+            True,
+            f"Converged: at epoch {self.tracker.epoch} no step of any mode lowers the loss by "
+            "more than rounding does.",
+        )
 
     def _step(self, mode: int, block: Block) -> float:
-        """Move one factor downhill if that is possible; the loss after it."""
+        """Move one factor downhill if that is possible; return the loss after it."""
         self.tracker.check_time()
         loss, G = self.objective.mode_gradient(self.A, mode)
         self.tracker.entries += self.entries
@@ -140,4 +143,4 @@ def _run(task: Task) -> Result:
     return tracker.follow(Descent(objective, tracker, blocks, A, entries).solve)
 
 
-md = Solver("md", _run)
+md = Method("md", _run)

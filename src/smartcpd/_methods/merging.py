@@ -1,4 +1,4 @@
-"""From too many components to the right number.
+"""Merging of components, from too many to the right number.
 
 A run that starts with exactly as many components as it should end with often wastes one: two share
 the work of one while another, usually a weak one, is missing, and sampled steps leave such a place
@@ -33,7 +33,7 @@ def merged(A: np.ndarray, problem: Problem) -> np.ndarray:
 
 
 def merged_by_weight(A: np.ndarray, problem: Problem, rng: np.random.Generator) -> np.ndarray:
-    """As `merged`, counting what a merge costs where the loss curves most."""
+    """Merge components like `merged`, counting what a merge costs where the loss curves most."""
     weights = Marginals.at(A, problem.shape, problem.loss, rng)
     root = np.sqrt(weights.rows)[:, None]
     scaled = root * A

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from smartcpd._common.stacked import parts
-from smartcpd._methods.extrapolation import TINY, ratio
+from smartcpd._methods.ratios import TINY, ratio
 from smartcpd._problem.checkpoints.values import kept_value
 
 
@@ -28,13 +28,15 @@ class Mixture:
 
     @classmethod
     def of(cls, A: np.ndarray, shape: tuple[int, ...]) -> Mixture:
-        """From stacked factors; how components share their scale among modes is forgotten."""
+        """Make a mixture of stacked factors; how components share their scale among modes is
+        forgotten.
+        """
         sums = np.array([F.sum(axis=0) for F in parts(A, shape)])
         return cls(unit_sums(A, shape), sums.prod(axis=0), shape)
 
     @classmethod
     def from_counts(cls, S: np.ndarray, shape: tuple[int, ...], smoothing: float) -> Mixture:
-        """The mixture that expected counts S call for (the M-step).
+        """Return the mixture that expected counts S call for (the M-step).
 
         ``smoothing`` events, spread evenly over the rows of each mode in proportion to the weights,
         are added: entries that look empty early on can then still grow.
@@ -49,22 +51,23 @@ class Mixture:
         return self.weights.size
 
     def stacked(self) -> np.ndarray:
-        """As factors, with the weights in mode 0."""
+        """Return stacked factors, with the weights in mode 0."""
         A = self.columns.copy()
         A[: self.shape[0]] *= self.weights
         return A
 
     def balanced(self) -> np.ndarray:
-        """As factors, with the weights shared by all modes."""
+        """Return stacked factors, with the weights shared by all modes."""
         return self.columns * self.weights ** (1 / len(self.shape))
 
     def beside(self, other: Mixture) -> Mixture:
-        """The components of both, at half their weights."""
+        """Return a mixture of the components of both, at half their weights."""
         columns = np.hstack([self.columns, other.columns])
         return Mixture(columns, 0.5 * np.concatenate([self.weights, other.weights]), self.shape)
 
     def carried_by(self, modes: Sequence[int]) -> np.ndarray:
-        """As factors, with the weights shared by some modes; columns elsewhere sum to one.
+        """Return stacked factors, with the weights shared by some modes; columns elsewhere sum to
+        one.
 
         Without any such mode the weights must be one.
         """
@@ -79,12 +82,15 @@ class Mixture:
         return A
 
     def held(self, before: Mixture) -> Mixture:
-        """These columns with the weights of a mixture before; its columns where none are left."""
+        """Return these columns with the weights of a mixture before; its columns where none are
+        left.
+        """
         columns = np.where(self.weights > TINY, self.columns, before.columns)
         return Mixture(columns, before.weights, self.shape)
 
     def beyond(self, origin: Mixture, power: float) -> Mixture:
-        """From ``origin`` past this mixture, on a straight line between logarithms.
+        """Return the mixture past this one on the line from ``origin``, straight between
+        logarithms.
 
         With power 1 this is the mixture itself. The total weight stays that of the mixture.
         """
@@ -95,7 +101,7 @@ class Mixture:
 
 
 def unit_sums(A: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """Columns that sum to one in every mode."""
+    """Scale columns to sum to one in every mode."""
     out = np.empty_like(A)
     for F, unit in zip(parts(A, shape), parts(out, shape), strict=True):
         np.divide(F, np.maximum(F.sum(axis=0), TINY), out=unit)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from smartcpd._methods import multiplicative
-from smartcpd._methods.base import Result, Solver, Task
+from smartcpd._methods.base import Method, Result, Task
 from smartcpd._methods.expected_counts import expected_counts, slope
 from smartcpd._methods.extrapolation import descend
 from smartcpd._methods.mixture import Mixture
@@ -26,9 +26,9 @@ from smartcpd.errors import IncompatibleError
 from smartcpd.losses import Loss
 
 RELAXATION = 1.5
-"""EM's step, lengthened in the logarithm; up to 2 it still goes downhill near a solution."""
+"""The power by which EM's step is lengthened; up to 2 it still goes downhill near a solution."""
 REFRESH = 10
-"""Passes after which the cells that matter to the background are looked up anew."""
+"""Number of passes after which the cells that matter to the background are looked up anew."""
 
 
 @dataclass
@@ -38,7 +38,7 @@ class Passes:
     objective: Objective
     loss: Loss
     n_cells: float
-    """Observed cells, or the sum of weights of which the largest is 1."""
+    """The number of observed cells, or the sum of their weights, scaled to a largest one of 1."""
     carriers: tuple[int, ...]
     """Modes whose columns have any sum, and carry the weights; without any, those stay one."""
     done: int = 0
@@ -76,7 +76,7 @@ class Passes:
         return mixture.carried_by(self.carriers)
 
     def put_back(self, values: dict[str, Any]) -> None:
-        """The state of another process; backgrounds follow from the factors."""
+        """Restore the state of another process; backgrounds follow from the factors."""
         self.done, self.looked_up = values["done"], values["looked_up"]
         if self.looked_up is not None:
             assert isinstance(self.objective, SparseObjective)
@@ -96,7 +96,7 @@ class Passes:
 
 
 def check(problem: Problem) -> None:
-    """Refuse what no update serves."""
+    """Raise an error for problems that no update serves."""
     loss = problem.loss
     if slope(loss) is None:
         multiplicative.check(problem)
@@ -139,4 +139,4 @@ def entries_of(problem: Problem) -> int:
     return getattr(problem.storage, "nnz", problem.storage.n_cells)
 
 
-mm = Solver("mm", _run, check, reads_parts=True)
+mm = Method("mm", _run, check, reads_parts=True)

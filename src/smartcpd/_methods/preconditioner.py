@@ -16,15 +16,17 @@ from smartcpd._objectives.fisher_weights import Marginals
 from smartcpd._problem.checkpoints.values import kept_value
 
 DAMPING = 1e-5
-"""Relative to the diagonal ..."""
+"""The damping relative to the diagonal."""
 TRACE_DAMPING = 1e-4
-"""... and to its mean, or a component that vanished would take infinite steps."""
+"""The damping relative to the mean of the diagonal, without which a component that vanished would
+take infinite steps.
+"""
 
 
 @kept_value
 @dataclass(frozen=True)
 class Preconditioner:
-    """Block-diagonal in rows."""
+    """An approximate inverse of the Hessian, block-diagonal in rows."""
 
     blocks: list[np.ndarray]
     """The guessed Hessian of a row of weight 1: a (rank x rank) matrix for each mode."""
@@ -45,7 +47,7 @@ class Preconditioner:
         return cls(blocks, [_inverse(H, 0.0) for H in blocks], weights.rows[:, None], shape)
 
     def damped(self, mu: float) -> Preconditioner:
-        """The same for the Hessian plus mu times the diagonal matrix of `scale`."""
+        """Return the same for the Hessian plus mu times the diagonal matrix of `scale`."""
         return replace(self, inverses=[_inverse(H, mu) for H in self.blocks])
 
     def scale(self) -> np.ndarray:
@@ -65,12 +67,12 @@ class Preconditioner:
         return _damping(self.blocks[mode])
 
     def diagonal(self) -> np.ndarray:
-        """Of the whole matrix, stacked like the factors."""
+        """Return the diagonal of the whole matrix, stacked like the factors."""
         return np.repeat([np.diag(V) for V in self.inverses], self.shape, axis=0) / self.rows
 
 
 def _entries(H: np.ndarray) -> np.ndarray:
-    """The diagonal, with something for components that vanished."""
+    """Return the diagonal, with something for components that vanished."""
     diagonal = np.diag(H)
     return diagonal + TRACE_DAMPING * diagonal.mean() + 1e-300
 

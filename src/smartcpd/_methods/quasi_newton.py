@@ -1,8 +1,9 @@
 """A projected quasi-Newton method that starts from a good guess of the Hessian.
 
-Limited-memory BFGS with bounds. What sets it apart is its first guess of the Hessian, made from
-the factors and the loss, in place of a multiple of the identity: the blocks of a `Preconditioner`
-far from a solution, a `CoupledHessian` near one. It needs several times fewer passes over the data.
+It is limited-memory BFGS with bounds. What sets it apart is its first guess of the Hessian, made
+from the factors and the loss, in place of a multiple of the identity: the blocks of a
+`Preconditioner` far from a solution, a `CoupledHessian` near one. It needs several times fewer
+passes over the data.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ Function = Callable[[np.ndarray], tuple[float, np.ndarray]]
 
 @dataclass(frozen=True)
 class Region:
-    """Where the factors may be, and how to guess the curvature there."""
+    """The bounds of the factors, and how to guess the curvature within them."""
 
     shape: tuple[int, ...]
     loss: Loss
@@ -53,7 +54,7 @@ class Point:
 
 
 class QuasiNewton:
-    """Goes downhill, a step a call."""
+    """A descent that makes one step a call."""
 
     kept = ("iteration", "pairs", "point", "hessian", "is_near")
 
@@ -65,7 +66,7 @@ class QuasiNewton:
         rng: np.random.Generator,
         noise: float = 0.0,
     ) -> None:
-        """``noise`` is the relative rounding error of a value."""
+        """Begin at the factors A; ``noise`` is the relative rounding error of a value."""
         self.region = region
         self.rng = rng
         self.iteration = 0
@@ -80,7 +81,7 @@ class QuasiNewton:
         self.point = self._evaluate(self._clip(A))
 
     def come_near(self) -> None:
-        """From here on the guess of the Hessian holds for all factors together."""
+        """Guess the Hessian for all factors together from here on."""
         self.is_near = True
         self._refresh()
 

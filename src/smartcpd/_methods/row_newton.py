@@ -23,18 +23,20 @@ from smartcpd.constraints.nonnegative import Nonnegative
 
 MAX_STEPS = 200
 SMALL_STEP = 1e-10
-"""Relative to the largest entry of the column: a step that ends the search."""
+"""A step this small, relative to the largest entry of the column, ends the search."""
 ROUNDING = 1e-13
-"""Of the terms of a cost: a gain that cannot be told from nothing."""
+"""Gains below this share of the terms of a cost cannot be told from nothing."""
 ACCEPTED = 1e-4
-"""Share of the promised gain with which a step is taken."""
+"""A step is taken if it brings at least this share of the promised gain."""
 FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-3, 1e-7, 1e12
 RIDGE = 1e-12
-"""Of the diagonal, always added: two components may look the same to a row."""
+"""The share of the diagonal that is always added to it: two components may look the same to
+a row.
+"""
 
 
 class Costs(Protocol):
-    """What rows cost, such as `Slices`."""
+    """The costs of the rows of a factor, such as `Slices`."""
 
     def at(self, A: np.ndarray) -> RowSums: ...
 
@@ -50,7 +52,7 @@ class Rule:
 
     @property
     def bounds(self) -> tuple[float, float] | None:
-        """Of single entries, if the constraint is nothing else."""
+        """The bounds of single entries, if the constraint is nothing else."""
         if isinstance(self.constraint, Box):
             return self.constraint.lo, self.constraint.hi
         ends = {Free: (-np.inf, np.inf), Nonnegative: (0.0, np.inf)}
@@ -60,7 +62,7 @@ class Rule:
         return self.scale * self.constraint.penalty(A)
 
     def admit(self, A: np.ndarray) -> np.ndarray:
-        """The nearest factor that is allowed."""
+        """Return the nearest factor that is allowed."""
         if self.bounds is not None:
             return np.clip(A, *self.bounds)
         return self.constraint.apply(A)
@@ -121,7 +123,9 @@ def _accepted(
     there: np.ndarray,
     promised: np.ndarray,
 ) -> np.ndarray:
-    """Rows whose cost falls by enough of what was promised; all or none where they are coupled."""
+    """Say which rows' cost falls by enough of what was promised; all or none where they are
+    coupled.
+    """
     gained, floor = sums.value - there, _noise(A, sums)
     if rule.bounds is not None:
         accepted: np.ndarray = gained >= ACCEPTED * promised - floor
@@ -131,7 +135,7 @@ def _accepted(
 
 
 def _noise(A: np.ndarray, sums: RowSums) -> np.ndarray:
-    """What rounding may do to the costs; their terms may nearly cancel."""
+    """Return what rounding may do to the costs; their terms may nearly cancel."""
     terms = np.abs(np.einsum("jr,jrs,js->j", A, sums.bend, A))
     noise: np.ndarray = ROUNDING * (np.abs(sums.value) + terms)
     return noise
@@ -140,7 +144,7 @@ def _noise(A: np.ndarray, sums: RowSums) -> np.ndarray:
 def _step(
     A: np.ndarray, sums: RowSums, damping: np.ndarray, rule: Rule
 ) -> tuple[np.ndarray, np.ndarray]:
-    """A step for each row and by how much it should lower the cost.
+    """Return a step for each row and by how much it should lower the cost.
 
     Where the damped Hessian is not positive definite the damping is raised, in place.
     """

@@ -1,7 +1,7 @@
-"""A quadratic of a whole factor, minimised within a constraint of any kind.
+"""The minimum of a quadratic of a whole factor within a constraint of any kind.
 
-Accelerated proximal steps, each completed by the constraint's own projection. The metric is the
-diagonal that dominates the Hessians, so that every step is safe.
+It is found by accelerated proximal steps, each completed by the constraint's own projection. The
+metric is the diagonal that dominates the Hessians, so that every step is safe.
 """
 
 from __future__ import annotations

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 
 from smartcpd._common.stacked import offsets, stack
 from smartcpd._data.storage import SparseTensor
-from smartcpd._methods.base import Result, Solver, Task
+from smartcpd._methods.base import Method, Result, Task
+from smartcpd._methods.loop import Loop, Row, judged, unless_converged
 from smartcpd._methods.merging import merged
 from smartcpd._methods.smd_phase import Sweeper
 from smartcpd._methods.tracker import Tracker
@@ -31,7 +33,7 @@ AVERAGING_POWER = 3.0
 """The larger, the shorter the tail that is averaged: about the last 1/(1 + power) of the run."""
 
 
-class Run:
+class SampledDescent:
     """One run of the method: the loop of Algorithm 1, with what surrounds it."""
 
     kept = ("A", "average", "snapshots")
@@ -44,7 +46,7 @@ class Run:
         A = stack(task.start)
         objective = objective_of(problem.storage, problem.loss, settings.n_threads)
         # From a stream of its own, so that the fit does not depend on how it is watched.
-        self.look = objective.watch(A, task.rng.spawn(1)[0])
+        self.watch = objective.watch(A, task.rng.spawn(1)[0])
         self._begin_with(A)
 
     def solve(self) -> Result:
@@ -52,10 +54,10 @@ class Run:
         sweepers = [Sweeper(self.problem, p, self.settings) for p in self.problem.phases]
         wide = replace(self.problem, rank=self.A.shape[1])
         wide_sweeper = Sweeper(wide, wide.phases[0], self.settings)
-        self.look(self.average)
+        self.watch(self.average)
 
         def loop() -> Status:
-            status = self._record(self.problem.phases[0].step.name)
+            status = judged(tracker, self.row(self.problem.phases[0].step.name))
             if wide.rank > self.problem.rank:
                 status = status or tracker.stage(lambda: self._narrow(wide_sweeper), self)
             for sweeper in sweepers:
@@ -77,18 +79,12 @@ class Run:
         width = self.A.shape[1]
         sweeper.start(self.A, self.rng)
         n_epochs = min(WIDE_EPOCHS, self.settings.stopping.max_epochs // 4)
-        status = None
-        seen = self.tracker.loop(self, sweeper)
-        while status is None and self.tracker.epoch < n_epochs:
-            self._run_epoch(sweeper)
-            status = self._record(f"{sweeper.phase.step.name}, {width} components")
-            if status is not None and status.converged:
-                status = None  # no settled loss ends a fit before its components are merged
-            if status is None:
-                seen()
+        name = f"{sweeper.phase.step.name}, {width} components"
+        epochs = Epochs(self, sweeper, name, lambda: self.tracker.epoch >= n_epochs)
+        status = epochs.run(unless_converged) if n_epochs > self.tracker.epoch else None
         A = merged(self.tracker.best, self.problem)
         self._begin_with(A)
-        self.tracker.best_objective = self.look(A).loss + self.tracker.penalty(A)
+        self.tracker.best_objective = self.watch(A).loss + self.tracker.penalty(A)
         return status
 
     def _run_phase(self, sweeper: Sweeper) -> Status | None:
@@ -97,22 +93,20 @@ class Run:
         sweeper.start(self.A, self.rng)
         self.snapshots = 0
         tracker.restart()
-        scale = abs(tracker.history[0].loss)
-        seen = tracker.loop(self, sweeper)
-        while True:
-            self._run_epoch(sweeper)
-            status = self._record(sweeper.phase.step.name)
-            if status is not None:
-                return status
-            until = sweeper.phase.until
-            if until is not None:
-                settled = change_since(tracker.history, tracker.epoch - 1) < until * scale
-                if settled or tracker.epoch - tracker.best_epoch >= PATIENCE:
-                    self._begin_with(tracker.best)
-                    return None
-            seen()
+        scale, until = abs(tracker.history[0].loss), sweeper.phase.until
 
-    def _run_epoch(self, sweeper: Sweeper) -> None:
+        def over() -> bool:
+            if until is None:
+                return False
+            settled = change_since(tracker.history, tracker.epoch - 1) < until * scale
+            return settled or tracker.epoch - tracker.best_epoch >= PATIENCE
+
+        status = Epochs(self, sweeper, sweeper.phase.step.name, over).run(judged)
+        if status is None:
+            self._begin_with(tracker.best)
+        return status
+
+    def run_epoch(self, sweeper: Sweeper) -> None:
         problem, n_fibers = self.problem, self.settings.n_fibers
         sweeper.fit_background(self.A, self.rng)
         for n_iterations in self._legs():
@@ -150,9 +144,10 @@ class Run:
         else:
             self.average[:] = self.A
 
-    def _record(self, phase: str) -> Status | None:
+    def row(self, phase: str) -> Row:
+        """The factors that would be returned now, and their loss."""
         candidate = self._candidate()
-        return self.tracker.record(candidate, self.look(candidate), phase)
+        return Row(candidate, self.watch(candidate), phase)
 
     def _candidate(self) -> np.ndarray:
         """The factors that would be returned now: the average, inside the constraints."""
@@ -168,9 +163,33 @@ class Run:
         return np.concatenate([c.settle(average, last) for c, average, last in parts])
 
 
+@dataclass
+class Epochs:
+    """Epochs of one phase, until it is over."""
+
+    descent: SampledDescent
+    sweeper: Sweeper
+    name: str
+    over: Callable[[], bool]
+    kept: ClassVar = ()
+
+    def run(self, record: Any) -> Status | None:
+        """The status that ended the fit, or None when another phase should take over."""
+        tracker = self.descent.tracker
+        ended = Loop(tracker, self, self.descent, self.sweeper, record=record).run()
+        return ended if isinstance(ended, Status) else None
+
+    def look(self) -> Row:
+        self.descent.run_epoch(self.sweeper)
+        return self.descent.row(self.name)
+
+    def move(self) -> bool | None:
+        return self.over() or None
+
+
 def _run(task: Task) -> Result:
     """Fit by stochastic mirror descent."""
-    return Run(task).solve()
+    return SampledDescent(task).solve()
 
 
-smd = Solver("smd", _run)
+smd = Method("smd", _run)

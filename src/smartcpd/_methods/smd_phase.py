@@ -45,7 +45,7 @@ class Sweeper:
         self._bind()
 
     def put_back(self, values: dict[str, Any]) -> None:
-        """The state of another process; compiled code knows these arrays, so they stay."""
+        """Restore the state of another process; compiled code knows these arrays, so they stay."""
         self._lines_limit = values.pop("_lines_limit")
         for name, value in values.items():
             getattr(self, name)[:] = value
@@ -65,7 +65,7 @@ class Sweeper:
             self._lines_limit = fitted.limit
 
     def run(self, draws: Draws, A: np.ndarray) -> None:
-        """One iteration for each draw."""
+        """Make one iteration for each draw."""
         scale = 1.0 / self.problem.storage.n_observed
         self._compiled(
             *self._reading,
@@ -143,7 +143,9 @@ class Sweeper:
         )
 
     def _bind_data(self) -> None:
-        """How fibers and events are read; a stand-in unpacks events where there are none."""
+        """Look up how fibers and events are read; where there are no events, a stand-in unpacks
+        them.
+        """
         problem, dtype = self.problem, self.settings.dtype
         storage, loss = problem.storage, problem.loss
         nothing = np.zeros(1, np.int64)
@@ -169,8 +171,9 @@ class Sweeper:
 
     @property
     def _share(self) -> float:
-        """One over the mean weight of a cell, by which a mean over fibers becomes one over what was
-        observed."""
+        """Return one over the mean weight of a cell, by which a mean over fibers becomes one over
+        what was observed.
+        """
         storage = self.problem.storage
         return storage.n_cells / storage.n_observed if self.settings.n_fibers else 1.0
 
@@ -198,11 +201,11 @@ class Sweeper:
 def sampled_gradient(
     problem: Problem, settings: Settings, draws: Draws, A: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray:
-    """The gradient that an iteration sees: the difference a plain step makes.
+    """Return the gradient that an iteration sees, as the difference that a plain step makes.
 
     ``draws`` are those of one iteration; ``rng`` draws the cells that the background is fitted to.
     """
-    # A long step, since gradients of a mean over many cells are tiny next to the factors.
+    # The step is long, since gradients of a mean over many cells are tiny next to the factors.
     eta = float(problem.storage.n_observed)
     n_modes = len(problem.shape)
     phase = Phase(steps.get("constant"), (mirrors.get("quadratic"),) * n_modes)

@@ -1,4 +1,4 @@
-"""What every solver keeps: the clock, the history, the best factors so far, the reasons to stop."""
+"""The tracker of a run: its clock, its history, its best factors so far, and reasons to stop."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class EndedError(Exception):
-    """A reason to stop that came up in the middle of something."""
+    """Raised to end a run in the middle of a step, with the reason."""
 
     def __init__(self, status: Status) -> None:
         super().__init__(status.reason)
@@ -31,7 +31,7 @@ class EndedError(Exception):
 
 
 class Tracker:
-    """Follows a run from record to record."""
+    """Follows a run from one row of its history to the next."""
 
     kept = (
         "history",
@@ -68,7 +68,9 @@ class Tracker:
 
     @classmethod
     def of_passes(cls, task: Task) -> Tracker:
-        """Of a run of full passes from one start, of which superfluous components are merged."""
+        """Make a tracker for full passes from one start, whose superfluous components are
+        merged.
+        """
         problem = task.problem
         tracker = cls(problem, task.settings.for_full_passes(), task.observe, task.rng)
         A = stack(task.start)
@@ -76,7 +78,7 @@ class Tracker:
         return tracker
 
     def start_clock(self) -> None:
-        """Everything is compiled now."""
+        """Start the clock, now that everything is compiled."""
         self.began = time.perf_counter()
 
     def begin_with(self, A: np.ndarray) -> None:
@@ -88,7 +90,7 @@ class Tracker:
         self.restart()
 
     def restart(self) -> None:
-        """From here on the objective is compared anew."""
+        """Compare the objective anew from here on."""
         self.restarted = len(self.history)
 
     @property
@@ -106,11 +108,11 @@ class Tracker:
         return limit is not None and self.elapsed >= limit
 
     def stage(self, compute: Callable[[], T], *others: Any) -> T:
-        """What ``compute`` returns; a fit that is resumed does not compute it again.
+        """Return what ``compute`` returns; a fit that is resumed does not compute it again.
 
         It may change this tracker, with the random numbers, and ``others``.
         """
-        # What the user or the clock cut short goes on where it was if the fit is resumed.
+        # A result that the user or the clock cut short is computed further if the fit is resumed.
         return self.settings.journal.stage(
             (self, *others), compute, lambda _: not (self.stopped or self.out_of_time)
         )
@@ -121,7 +123,9 @@ class Tracker:
         return self.settings.journal.path is not None
 
     def loop(self, *others: Any) -> Callable[[], None]:
-        """To be called after each step of a loop that changes this tracker and ``others``."""
+        """Return a function to be called after each step of a loop that changes this tracker and
+        ``others``.
+        """
         return self.settings.journal.loop((self, *others))
 
     def follow(self, loop: Callable[[], Status]) -> Result:
@@ -154,13 +158,13 @@ class Tracker:
     def record(self, A: np.ndarray, estimate: Estimate, phase: str) -> Status | None:
         """Remember a row, and the factors if they are the best; see whether to stop."""
         status = self._remember(A, estimate, phase) or self._status(A)
-        # But for the fit's own criterion, only the user's limits end it here.
+        # Only the user's limits end a fit here, besides its own criterion.
         self.ended = self.ended or (status is not None and not status.converged)
         return status
 
     def note(self, A: np.ndarray, estimate: Estimate, phase: str) -> None:
-        """As `record`, for solvers that judge their progress themselves: only a limit of the
-        user's, or a loss that is not finite, ends the fit.
+        """Remember a row like `record`, for solvers that judge their progress themselves: only a
+        limit of the user's, or a loss that is not finite, ends the fit.
         """
         status = self._remember(A, estimate, phase) or self._kkt_status(A)
         limit = self.settings.stopping.limit(self.history)

@@ -1,4 +1,4 @@
-"""The objective: the mean loss over the observed cells, and its gradient. One storage a file."""
+"""The objective: the mean loss over the observed cells, and its gradient, one storage a file."""
 
 from smartcpd._objectives import dense, partitioned, sparse, tiled  # each registers its storage
 from smartcpd._objectives.base import Estimate, Objective, objective_of

@@ -1,4 +1,4 @@
-"""What fits know of the function they minimise."""
+"""The interface of objectives, the functions that fits minimise."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from smartcpd._problem.checkpoints.values import kept_value
 from smartcpd.losses import Loss
 
 ALL_CELLS = 1 << 18
-"""What a pass over is cheap enough to be made after every epoch."""
+"""Number of cells that are few enough to be passed over after every epoch."""
 
 
 @kept_value
@@ -42,9 +42,10 @@ class Objective(Protocol):
         ...
 
     def watch(self, A: np.ndarray, rng: np.random.Generator) -> Callable[[np.ndarray], Estimate]:
-        """A cheap look at the value: on a fixed sample where the data is large.
+        """Return a function that estimates the value cheaply: on a fixed sample where the data is
+        large.
 
-        A is where the fit begins. Two looks differ by the factors alone.
+        A is where the fit begins. Two of its values differ by the factors alone.
         """
         ...
 

@@ -57,20 +57,24 @@ class CellSample:
         return math.sqrt(variance / self._problem.storage.n_observed)
 
     def curvature(self, A: np.ndarray) -> float:
-        """Mean of m² |l''(x, m)|: how much the loss minds a relative change of the model."""
+        """Return the mean of m² |l''(x, m)|: how much the loss minds a relative change of the
+        model.
+        """
         m = self._cells.model(A)
         return abs(self._mean(np.abs(self._slope(m)) * m * m)) or 1.0
 
     def resolution(self, A: np.ndarray) -> float:
-        """How far noise alone moves the minimal mean loss: dispersion * parameters / cells."""
+        """Return how far noise alone moves the minimal mean loss: dispersion * parameters /
+        cells.
+        """
         return self.dispersion(A) * self._problem.freedom / self._problem.storage.n_observed
 
     def dispersion(self, A: np.ndarray) -> float:
-        """How widely the data scatters around the model, by the loss.
+        """Return how widely the data scatters around the model, by the loss.
 
-        It compares the variance of l' with its expected slope; it is 1 for Poisson and
-        binary data that fits its model, sigma² for Gaussian data, 0 for data without noise. A cell
-        that counts twice is as noisy as two that always agree.
+        It compares the variance of l' with its expected slope; it is 1 for Poisson and binary data
+        that fits its model, sigma² for Gaussian data, 0 for data without noise. A cell that counts
+        twice is as noisy as two that always agree.
         """
         m = self._cells.model(A)
         pull = m * self._derivative(m)
@@ -85,7 +89,7 @@ class CellSample:
         return float(values @ self._cells.weights)
 
     def _slope(self, m: np.ndarray) -> np.ndarray:
-        # One-sided, since m - h could leave the domain of the loss.
+        # The difference is one-sided, since m - h could leave the domain of the loss.
         h = 1e-5 * np.abs(m) + 1e-9
         return (self._derivative(m + h) - self._derivative(m)) / h
 
@@ -100,7 +104,7 @@ class CellSample:
 
 @singledispatch
 def sampled_cells(storage: Storage, rng: np.random.Generator) -> SampledCells:
-    """A sample of the cells of a storage; each kind of storage has its own."""
+    """Draw a sample of the cells of a storage; each kind of storage registers its own way."""
     raise TypeError(f"{type(storage).__name__} is no storage whose cells can be sampled.")
 
 
@@ -116,7 +120,7 @@ def _(storage: Dense, rng: np.random.Generator) -> SampledCells:
     w = np.ones_like(x)
     if storage.weighted:
         storage.weigh_block("float64")(storage.weights_handle(), fibers, mode, 0, w)
-        x[w == 0] = 1.0  # which every loss accepts
+        x[w == 0] = 1.0  # every loss accepts 1
     starts = offsets(shape)
 
     def model(A: np.ndarray) -> np.ndarray:
@@ -144,7 +148,7 @@ def _(storage: TiledArray, rng: np.random.Generator) -> SampledCells:
 @sampled_cells.register(SparseTensor)
 @sampled_cells.register(PartitionedTensor)
 def _(storage: SparseTensor | PartitionedTensor, rng: np.random.Generator) -> SampledCells:
-    """Nonzeros and, if absent cells are zeros, cells at random.
+    """Return nonzeros and, if absent cells are zeros, cells at random.
 
     Random cells are taken as zeros; nonzeros count once as they are and once less as zeros:
     together they stand for all cells, however rare the nonzeros.
@@ -156,7 +160,7 @@ def _(storage: SparseTensor | PartitionedTensor, rng: np.random.Generator) -> Sa
     x = events.values.astype(np.float64)
     share = np.full(x.size, count / max(x.size, 1) / n)
     own = np.ones(x.size) if events.weights is None else events.weights
-    x[own == 0] = 1.0  # which every loss accepts
+    x[own == 0] = 1.0  # every loss accepts 1
     weights = own * share
     if storage.absent == "zero":
         anywhere = [rng.integers(size, size=half) for size in storage.shape]

@@ -20,12 +20,13 @@ from smartcpd._objectives.sparse import SparseObjective
 from smartcpd._problem.problem import Problem
 
 MAX_GROWTH = 1.5
-"""Of the sum of m², beyond which a quadratic fitted to a sample is not believed any more."""
+"""The growth of the sum of m² beyond which a quadratic fitted to a sample is not trusted."""
 
 
 @dataclass
 class SteadyObjective:
-    """Values and gradients of one function from one ``settle`` to the next.
+    """An objective that stays one function, with its values and gradients, between calls of
+    ``settle``.
 
     Only trials that go too far for the approximation get one of their own: it falls without bound
     there, and they would all look like great progress.
@@ -64,7 +65,7 @@ class SteadyObjective:
             self.settled_at = A
 
     def put_back(self, values: dict[str, Any]) -> None:
-        """The state of another process; the function follows from the factors."""
+        """Restore the state of another process; the function follows from the factors."""
         if values["settled_at"] is not None:
             self.settle(values["settled_at"])
 
@@ -84,7 +85,9 @@ class SteadyObjective:
             return self._at(A).gradient(A)
 
     def mode_gradient(self, A: np.ndarray, mode: int) -> tuple[float, np.ndarray]:
-        """Of one factor; a pass gives all of them at little more than the cost of one."""
+        """Return value and gradient of one factor; a pass gives all at little more than the cost of
+        one.
+        """
         objective = self._at(A)
         value, gradient = objective.gradient(A)
         return value, parts(gradient, objective.storage.shape)[mode]
@@ -97,7 +100,9 @@ class SteadyObjective:
         return self._made_for(A) if self.is_stale(A) else self.objective
 
     def _made_for(self, A: np.ndarray) -> Objective:
-        """Large cells are looked up; sampled ones stay the same, or values would not compare."""
+        """Return an objective that suits the factors A: large cells are looked up; sampled ones
+        stay the same, or values would not compare.
+        """
         assert isinstance(self.objective, SparseObjective)
         if isinstance(self._background, Sampled):
             return replace(self.objective, background=self._background.held_at(A))

@@ -18,8 +18,8 @@ WATCHED_CELLS = 1 << 17
 
 @dataclass(frozen=True)
 class DenseObjective:
-    """Every cell is read in its turn and counts as its weight says; or those of some fibers do, for
-    all of them.
+    """The objective of a dense array, over every cell as its weight says, or over some fibers that
+    stand for all.
 
     Gradients are computed in the precision of the factors.
     """
@@ -64,9 +64,9 @@ class DenseObjective:
 
     @property
     def divisor(self) -> float:
-        """What makes a mean of a sum over the cells that a pass reads.
+        """The number by which a sum over the cells that a pass reads is divided, to make it a mean.
 
-        Of some fibers, it is their share of all weights if those are spread evenly: it stays the
+        For some fibers, it is their share of all weights if those are spread evenly: it stays the
         same whatever the fibers hold, or the mean over them would be biased.
         """
         if not self.storage.weighted:
@@ -87,14 +87,14 @@ class DenseObjective:
             return replace(self, fibers=None)
         fibers = random_fibers(shape, 1, n_fibers, rng)[0]
         fibers[:, mode] = 0
-        # In the order of memory, for the sake of what reads ahead.
+        # Fibers are sorted in the order of memory, which processors read ahead.
         fibers = fibers[np.lexsort(fibers.T[np.argsort(np.abs(self.storage.array.strides))])]
         return replace(self, fibers=fibers)
 
     def watch(self, A: np.ndarray, rng: np.random.Generator) -> Callable[[np.ndarray], Estimate]:
         if self.storage.n_cells <= ALL_CELLS:
             return self.estimate
-        # By shape alone, so that a fit does not depend on the memory layout.
+        # The sample is chosen by shape alone, so that a fit does not depend on the memory layout.
         longest = replace(self, fiber_mode=int(np.argmax(self.storage.shape)))
         return longest.sampled(WATCHED_CELLS, rng).estimate
 

@@ -20,26 +20,28 @@ N_GROUPS = 8
 CELLS_AT_ONCE = 1 << 14
 FIBERS_A_CALL = 1 << 16
 NUMBERS_OF_GROUPS = 1 << 24
-"""The sums of all groups together hold at most about this many numbers."""
+"""The most numbers that the sums of all groups may hold together."""
 CELLS_WORTH_THREADS = 1 << 17
 
 
 @dataclass(frozen=True)
 class FiberPass:
-    """Reads the fibers of one mode by a block, so that it serves any data that has one.
+    """A pass over fibers of one mode, which are read by a block; it serves any data that has one.
 
-    Works in the precision of the factors it is given; sums are in float64.
+    It works in the precision of the factors it is given; sums are in float64.
     """
 
     lines: Callable[[str], Block]
-    """For a precision, the block that fills an array with the cells of fibers, a fiber a row."""
+    """Returns, for a precision, the block that fills an array with the cells of fibers, a fiber a
+    row.
+    """
     handle: np.ndarray
     shape: tuple[int, ...]
     mode: int
     loss: Loss
     n_threads: int = 1
     weigh: Callable[[str], Block] | None = None
-    """As ``lines``, for the weights of cells; None where all count the same."""
+    """Returns the same block for the weights of cells; None where all count the same."""
     weights_handle: np.ndarray | None = None
 
     def value(self, A: np.ndarray, fibers: np.ndarray | None = None) -> float:
@@ -51,8 +53,8 @@ class FiberPass:
         return self._sum(A, fibers, True)
 
     def split(self, A: np.ndarray, want_value: bool) -> tuple[float, np.ndarray, np.ndarray]:
-        """The sum (or 0), its gradient with respect to this mode's factor, and that of the convex
-        part.
+        """Return the sum (or 0), its gradient with respect to this mode's factor, and that of the
+        convex part.
         """
         n_groups, dtype, A = _prepared(A)
         values = np.zeros(n_groups)
@@ -145,7 +147,7 @@ class FiberPass:
         return self.n_threads > 1 and n_cells >= CELLS_WORTH_THREADS
 
     def _reading(self, dtype: str, fibers: np.ndarray) -> tuple[Any, ...]:
-        """What tells a compiled pass where its cells are."""
+        """Return the arguments that tell a compiled pass where its cells are."""
         batch = max(1, min(512, CELLS_AT_ONCE // self.shape[self.mode]))
         lines = self.lines(dtype)
         weigh, weights = lines, np.empty(0, np.int64)
@@ -155,15 +157,18 @@ class FiberPass:
         return lines, self.handle, *where, weigh, weights
 
     def _values(self, dtype: str) -> tuple[Block, Block]:
-        """The loss summed up, and cell by cell; a stand-in is compiled already where no pass needs
-        the one or the other."""
+        """Return the blocks of the loss, summed up and cell by cell; where no pass needs one of
+        them, a block that is compiled already takes its place.
+        """
         if self.weigh is None:
             return self.loss.value_block(dtype), self.loss.derivative_block(dtype)
         return self.loss.value_block(dtype), self.loss.values_block(dtype)
 
 
 def _prepared(A: np.ndarray) -> tuple[int, str, np.ndarray]:
-    """How many groups have sums of their own, and the factors in a precision and its name."""
+    """Return how many groups have sums of their own, and the factors in a precision with its
+    name.
+    """
     n_groups = max(1, min(N_GROUPS, NUMBERS_OF_GROUPS // A.size))
     dtype = A.dtype.name if A.dtype == np.float32 else "float64"
     return n_groups, dtype, np.ascontiguousarray(A, dtype=dtype)

@@ -1,4 +1,4 @@
-"""How strongly the loss of a cell curves, and where in a tensor it does so most."""
+"""The curvature of the loss of cells, and its mean for every row of the factors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ MIN_CELLS = 1 << 13
 CELLS_A_ROW = 64
 LOWEST = 1e-2
 """Smaller models, relative to the mean, are taken as this large: what they say about curvature is
-extreme and mostly noise."""
+extreme and mostly noise.
+"""
 
 
 def fisher_weights(loss: Loss, m: np.ndarray) -> np.ndarray:
@@ -49,7 +50,7 @@ class Marginals:
         rng: np.random.Generator,
         row_weights: list[np.ndarray] | None = None,
     ) -> Marginals:
-        """Estimated from random cells; a preconditioner needs no more.
+        """Estimate the weights from random cells; a preconditioner needs no more.
 
         ``row_weights`` are the mean weights of the rows' cells, where those differ.
         """

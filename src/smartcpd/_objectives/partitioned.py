@@ -1,4 +1,6 @@
-"""The objective of a sparse tensor in parts: their events, and the zeros of all of it at once."""
+"""The objective of a sparse tensor in parts: their events one part after the other, and all zeros
+at once.
+"""
 
 from __future__ import annotations
 

@@ -20,7 +20,8 @@ from smartcpd.losses import Loss
 
 @dataclass(frozen=True)
 class SparseObjective:
-    """l(x, m) = l(0, m) + what a nonzero adds to it: the first part is the background.
+    """The objective of a sparse tensor: the loss of zeros for every cell, and what nonzeros add to
+    it.
 
     Where absent cells are unobserved there is no background, and the events are all there is.
     """
@@ -29,7 +30,7 @@ class SparseObjective:
     loss: Loss
     n_threads: int = 1
     background: Background | None = None
-    """A background to use in place of the one chosen at each call."""
+    """The background to use in place of the one chosen at each call."""
 
     def estimate(self, A: np.ndarray) -> Estimate:
         behind = self.behind(A, False)
@@ -43,16 +44,17 @@ class SparseObjective:
         return (events.total + behind.total) / n, (events.gradient + behind.gradient) / n
 
     def convex_gradient(self, A: np.ndarray) -> np.ndarray:
-        """The gradient of the loss's convex part, of data without zeros."""
+        """Return the gradient of the loss's convex part, for data without zeros."""
         storage = self.storage
         assert storage.absent == "unobserved"
         convex = event_sum(storage.events, self.loss, "whole", A, True, self.n_threads, convex=True)
         return convex.gradient / storage.n_observed
 
     def curvature_product(self, A: np.ndarray, V: np.ndarray) -> np.ndarray:
-        """J' W J V: the Gauss-Newton approximation of the Hessian at A, times the direction V.
+        """Return J' W J V: the Gauss-Newton approximation of the Hessian at A, times the direction
+        V.
 
-        For losses that are a quadratic of the model at zeros, or without zeros.
+        It serves losses that are a quadratic of the model at zeros, and data without zeros.
         """
         storage = self.storage
         behind = 0.0
@@ -107,8 +109,8 @@ class SparseObjective:
         return look
 
     def events(self, A: np.ndarray, want_gradient: bool, chosen: np.ndarray | None = None) -> Sum:
-        """What all nonzeros, or the chosen ones, add to the background; missing cells, which count
-        as nonzeros of weight 0 here, take away what it has in their place.
+        """Sum what all nonzeros, or the chosen ones, add to the background; missing cells, which
+        count as nonzeros of weight 0 here, take away what it has in their place.
         """
         part = "whole" if self.storage.absent == "unobserved" else "surplus"
         return event_sum(
@@ -122,7 +124,7 @@ class SparseObjective:
         )
 
     def behind(self, A: np.ndarray, want_gradient: bool) -> Sum:
-        """The background."""
+        """Return the sum of the background."""
         if self.storage.absent == "unobserved":
             return Sum(0.0, np.zeros_like(A))
         storage = self.storage

@@ -17,11 +17,11 @@ from smartcpd.losses import Loss
 
 
 class BlockSum(NamedTuple):
-    """What the cells of a block add up to."""
+    """The sums over the cells of a block."""
 
     total: float
     gradient: np.ndarray
-    """Of the rows of the block; of no meaning if it was not asked for."""
+    """The gradient for the rows of the block; without meaning if it was not asked for."""
     weight: float
 
 
@@ -80,7 +80,7 @@ class TiledObjective:
         return self.estimate
 
     def rows(self, where: Where) -> np.ndarray:
-        """Of the stacked factors, those of a block."""
+        """Return which of the stacked factors' rows are those of a block."""
         starts = offsets(self.storage.shape)[:-1]
         pairs = zip(starts, where, strict=True)
         return np.concatenate([np.arange(start + s.start, start + s.stop) for start, s in pairs])

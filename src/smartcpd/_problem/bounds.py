@@ -1,4 +1,4 @@
-"""Constraints that are bounds on single entries, for the solvers that know nothing else."""
+"""Bounds on single entries, the only constraints that some solvers know."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def check_bounds(problem: Problem, solver: str) -> None:
 
 
 def bounds(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
-    """Lowest and highest value of every row of the stacked factors, as columns."""
+    """Return the lowest and highest value of every row of the stacked factors, as columns."""
     ends = {Free: (-np.inf, np.inf), Nonnegative: (0.0, np.inf)}
     pairs = [(c.lo, c.hi) if isinstance(c, Box) else ends[type(c)] for c in problem.constraints]
     low, high = np.repeat(np.array(pairs, dtype=np.float64), problem.shape, axis=0).T

@@ -1,4 +1,4 @@
-"""What is remembered of a fit: a row an epoch, and a sentence about its end."""
+"""The history of a fit, a row an epoch, and a sentence about its end."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from smartcpd._problem.checkpoints.values import kept_value
 
 @kept_value
 class Record(NamedTuple):
-    """One row of the history.
+    """A row of the history.
 
     Attributes
     ----------
@@ -51,7 +51,16 @@ class Record(NamedTuple):
 
 @kept_value
 class History(list[Record]):
-    """The rows of a fit, in order; ``history["loss"]`` is a column as an array."""
+    """The rows of a fit, in order; ``history["loss"]`` is a column as an array.
+
+    Examples
+    --------
+    >>> from smartcpd import SmartCPD, datasets
+    >>> X, _ = datasets.count((10, 9, 8), rank=1, random_state=0)
+    >>> history = SmartCPD(1, "poisson", random_state=0).fit(X).history_
+    >>> bool(history["loss"][-1] <= history["loss"][0])
+    True
+    """
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, str):
@@ -77,7 +86,15 @@ class History(list[Record]):
 
 @kept_value
 class Status(NamedTuple):
-    """Why a fit stopped: whether it met its own criterion, and a sentence for people."""
+    """A status says whether a fit met its own criterion and, in a sentence, why it stopped.
+
+    Examples
+    --------
+    >>> from smartcpd import SmartCPD, datasets
+    >>> X, _ = datasets.count((10, 9, 8), rank=1, random_state=0)
+    >>> SmartCPD(1, "poisson", random_state=0).fit(X).status_.converged
+    True
+    """
 
     converged: bool
     reason: str

@@ -1,4 +1,4 @@
-"""Which loss suits the data, and why, in a sentence that a user can disagree with."""
+"""The choice of a loss by the values of the data, with a reason that a user can disagree with."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from smartcpd.losses.base import Data
 
 
 class Choice(NamedTuple):
-    """A loss and the reason for it."""
+    """A loss, and the sentence that says why it was chosen."""
 
     loss: Loss
     reason: str
@@ -24,7 +24,7 @@ class Choice(NamedTuple):
 
 @dataclass
 class _Findings:
-    """What the values have in common, as far as they have been read."""
+    """What the values read so far have in common."""
 
     binary: bool = True
     whole: bool = True
@@ -51,7 +51,7 @@ class _Findings:
 
 
 def choose_loss(X: Any, absent: str = "zero") -> Choice:
-    """The loss that suits the values of X.
+    """Choose the loss that suits the values of X.
 
     ======================================  ====================  =================================
     values                                  loss                  because
@@ -64,14 +64,15 @@ def choose_loss(X: Any, absent: str = "zero") -> Choice:
     numbers, negative ones among them       ``gaussian``          errors of one size
     ======================================  ====================  =================================
 
-    The values cannot tell everything: yes/no events whose log-odds add up want
-    ``bernoulli-logit``, counts that scatter widely ``negative-binomial(r)``, measurements with
-    gross errors ``huber(delta)``. Amounts with zeros are described more closely by ``beta(0.5)``
-    (Tweedie's compound of counts and gamma amounts), which takes much longer on sparse data.
+    The values cannot tell everything: yes/no events whose log-odds add up want ``bernoulli-logit``,
+    counts that scatter widely ``negative-binomial(r)``, measurements with gross errors
+    ``huber(delta)``. Amounts with zeros are described more closely by ``beta(0.5)`` (Tweedie's
+    compound of counts and gamma amounts), which takes much longer on sparse data.
 
     Parameters
     ----------
-    X : a tensor, as `SmartCPD` takes it
+    X : a tensor
+        As `SmartCPD` takes it.
     absent : {"zero", "unobserved"}
         What cells mean that sparse data does not store.
 
@@ -95,7 +96,7 @@ def choose_loss(X: Any, absent: str = "zero") -> Choice:
 
 
 def as_chosen(X: Any, loss: Loss, absent: str = "zero") -> Choice:
-    """A loss of the user's own, and what it means for values that it was not made for."""
+    """Return a loss that the user chose, with a remark where the values do not suit it."""
     reason = f"{loss}, as you chose"
     if loss.data is Data.COUNTS and not is_whole(as_storage(X, absent)):
         reason += "; not all values are whole numbers, so they are no counts and " + (

@@ -102,7 +102,9 @@ class Problem:
 
     @property
     def freedom(self) -> int:
-        """Numbers that a model is free to choose; the scale of a component counts once."""
+        """Count the numbers that a model is free to choose; the scale of a component counts
+        once.
+        """
         return self.rank * (sum(self.shape) - len(self.shape) + 1)
 
     @property
@@ -112,26 +114,26 @@ class Problem:
 
     @property
     def background_is_exact(self) -> bool:
-        """Whether that closed form leaves nothing to be sampled."""
+        """Whether the closed form for the zeros leaves nothing to be sampled."""
         convex = any(p.step.needs_convex_part for p in self.phases)
         return self.loss.background is not None and (
             self.loss.convex_background is not None or not convex
         )
 
     def n_fibers(self, wanted: int | None) -> int:
-        """Fibers that an iteration reads, ``wanted`` or a default."""
+        """Return the number of fibers that an iteration reads, ``wanted`` or a default."""
         if self.sampler.splits and (self.background_is_exact or not self.has_background):
             return 0
         if wanted is not None:
             return wanted
         if not self.sampler.splits:
             return 2 * self.rank
-        # What the background's line leaves is small next to the noise of the events.
+        # The remainder of the straight line for the zeros is small next to the noise of the events.
         mean_size = sum(self.shape) / len(self.shape)
         return max(1, int(self.sampler.n_events(self.storage) / (4 * mean_size)))
 
     def penalty(self, factors: Sequence[np.ndarray]) -> float:
-        """What the constraints add to the loss."""
+        """Return what the constraints add to the loss."""
         return sum(c.penalty(A) for c, A in zip(self.constraints, factors, strict=True))
 
     def __str__(self) -> str:
@@ -150,7 +152,7 @@ class Problem:
 
 
 def _check_scale(typical: float, loss: Loss) -> None:
-    """Refuse data that is lost next to the eps that keeps logarithms finite."""
+    """Refuse data that is too small next to the eps that keeps logarithms finite."""
     if 0 < typical < 100 * EPS:
         raise InvalidDataError(
             f"X has values of about {typical:.3g}, too close to the eps={EPS:g} inside loss "
@@ -176,7 +178,7 @@ def check_number(name: str, value: Any, at_least: float) -> None:
 
 
 def by_mode(kind: str, choice: Any, order: int) -> list[Any]:
-    """One choice for each mode, from a single one, a sequence, or a mapping from modes."""
+    """Return one choice for each mode, from a single one, a sequence, or a mapping from modes."""
     if isinstance(choice, Mapping):
         for mode in choice:
             if not isinstance(mode, numbers.Integral) or not 0 <= int(mode) < order:

@@ -1,4 +1,4 @@
-"""When to stop, and how to say why."""
+"""The criteria by which a fit stops, and sentences about them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from smartcpd._problem.history import History, Record, Status
 
 MIN_EPOCHS = 8
 WINDOW = 10
-"""Passes over which a solver that goes downhill is judged."""
+"""Number of passes over which a solver that goes downhill is judged."""
 ROUNDING = 1e-12
-"""Relative error of a loss that is computed, below which changes are not believed."""
+"""Relative error of a computed loss, below which changes are not believed."""
 
 
 @dataclass(frozen=True)
@@ -33,13 +33,13 @@ class Stopping:
     """Whether every step goes downhill; progress is then judged by the last few steps."""
 
     def for_full_passes(self) -> Stopping:
-        """The same criteria for solvers whose every step goes downhill."""
+        """Return the same criteria for solvers whose every step goes downhill."""
         return replace(self, full_passes=True)
 
     def status(
         self, history: History, restarted: int, resolution: Callable[[], float]
     ) -> Status | None:
-        """A status if the fit should end here.
+        """Return a status if the fit should end here.
 
         ``restarted`` is the row from which on the objective can be compared; ``resolution``
         estimates the uncertainty of the loss at the best model so far.
@@ -67,7 +67,7 @@ class Stopping:
         return self.limit(history)
 
     def limit(self, history: History) -> Status | None:
-        """A status if a limit of the user's is reached."""
+        """Return a status if a limit of the user's is reached."""
         last = history[-1]
         if last.epoch >= self.max_epochs:
             return Status(
@@ -93,7 +93,7 @@ class Stopping:
         last = rows[-1]
         change = rows[-1 - WINDOW].objective - last.objective
         scale = 5e-5 * abs(last.loss)
-        # The resolution costs about as much as a pass over little data.
+        # The resolution is computed late, since it costs about as much as a pass over little data.
         if len(rows) % WINDOW == 0:
             scale = max(scale, 5e-3 * resolution())
         if not change < self.tol * scale:
@@ -105,7 +105,7 @@ class Stopping:
         )
 
     def kkt_due(self, history: History) -> bool:
-        """Whether to pay for a full gradient: at epochs 8, 16, 32, ..."""
+        """Whether to pay for a full gradient, which is done at epochs 8, 16, 32, ..."""
         epoch = history[-1].epoch
         return self.kkt_tol > 0 and epoch >= MIN_EPOCHS and epoch & (epoch - 1) == 0
 
@@ -120,6 +120,6 @@ class Stopping:
 
 
 def change_since(rows: Sequence[Record], epoch: int) -> float:
-    """By how much the objective changed since an epoch."""
+    """Return by how much the objective changed since an epoch."""
     then = next(r for r in reversed(rows) if r.epoch <= epoch)
     return abs(then.objective - rows[-1].objective)

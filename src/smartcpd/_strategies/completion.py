@@ -1,6 +1,6 @@
-"""Cells that were observed, of a sparse tensor of which the others were not.
+"""The fit of a sparse tensor whose stored cells are all that was observed.
 
-Where a good part of a small tensor is known, it is fitted as a dense array with missing cells. Of
+Where a good part of a small tensor is known, it is fitted as a dense array with missing cells. In
 others only the observed cells are ever looked at: stochastic steps come close to a solution, and a
 quasi-Newton method goes on from there.
 """
@@ -11,42 +11,56 @@ from dataclasses import replace
 
 from smartcpd._data.storage import SparseTensor
 from smartcpd._data.storage.conversion import as_dense
-from smartcpd._methods.base import Result, Solver, Task
+from smartcpd._methods.base import Method, Result, Task
+from smartcpd._methods.dense_descent import quasi_newton
 from smartcpd._methods.lbfgs import lbfgs
 from smartcpd._methods.smd import smd
 from smartcpd._problem.bounds import check_bounds
 from smartcpd._problem.problem import Problem
-from smartcpd._strategies.dense import core
-from smartcpd._strategies.sequence import Relay
+from smartcpd._strategies.base import Search, Strategy
+from smartcpd._strategies.dense import dense
+from smartcpd._strategies.sequence import FitSequence
+from smartcpd._strategies.starts import make_start
 from smartcpd._strategies.subsampled import FULL_PASSES
 from smartcpd.errors import IncompatibleError
 
 DENSE_SHARE = 0.03
-"""Of the cells that were observed, from which on it pays to pass over all of them."""
+"""The share of observed cells from which on it pays to pass over all cells."""
 
 
 def check(problem: Problem) -> None:
-    check_bounds(problem, "observed")
-    if not isinstance(problem.storage, SparseTensor) or problem.storage.absent != "unobserved":
+    """Refuse what was observed as a whole."""
+    check_bounds(problem, "completion")
+    if problem.storage.absent != "unobserved":
         raise IncompatibleError(
-            "Solver 'observed' takes sparse data whose absent cells were not observed; got "
+            "Solver 'completion' takes sparse data whose absent cells were not observed; got "
             f"{problem}. Use solver='auto'."
         )
 
 
-def _run(task: Task) -> Result:
-    problem, start, rng = task.problem, task.start, task.rng
+def as_dense_problem(problem: Problem) -> Problem | None:
+    """The problem on a dense array with missing cells; None where too little was observed."""
     storage = problem.stored_as(SparseTensor)
-    if storage.n_cells <= FULL_PASSES and storage.nnz >= DENSE_SHARE * storage.n_cells:
-        whole = replace(problem, storage=as_dense(storage))
-        return core.run(replace(task, problem=whole))
-    relay = Relay(task.settings, task.observe)
-    if not task.settings.given_start:
-        result = relay.run(smd, problem, start, rng, given_start=False)
-        if result.ended:
-            return result
-        start = result.factors
-    return relay.run(lbfgs, problem, start, rng, given_start=True)
+    if storage.n_cells > FULL_PASSES or storage.nnz < DENSE_SHARE * storage.n_cells:
+        return None
+    return replace(problem, storage=as_dense(storage))
 
 
-observed = Solver("observed", _run, check)
+def _run(search: Search) -> Result:
+    problem, settings, rng = search.problem, search.settings, search.rng
+    whole = as_dense_problem(problem)
+    if whole is not None:
+        return dense.run(replace(search, problem=whole))
+    sequence = FitSequence(settings, search.observe)
+    start = make_start(problem, "random", settings.overcomplete, rng)
+    result = sequence.run(smd, problem, rng, start)
+    return result if result.ended else sequence.run(lbfgs, problem, rng, result.factors)
+
+
+def _run_from(task: Task) -> Result:
+    whole = as_dense_problem(task.problem)
+    return lbfgs.run(task) if whole is None else quasi_newton.run(replace(task, problem=whole))
+
+
+_finish = Method("completion", _run_from, check)
+completion = Strategy("completion", _run, lambda problem: _finish, check)

@@ -1,4 +1,4 @@
-"""Dense data, from nothing to the optimum: a core, a quasi-Newton finish, a second look.
+"""The fit of dense data from scratch: a core, a quasi-Newton finish, a second look.
 
 Least squares on a compressed tensor gives a start, often one that two independent runs agree on at
 once. A quasi-Newton method takes it to the optimum of the loss. Where the runs do not agree, wider
@@ -16,40 +16,43 @@ import numpy as np
 
 from smartcpd._common.factors import same_components
 from smartcpd._common.stacked import stack, unstack
-from smartcpd._data.storage import Dense
-from smartcpd._methods.base import Comparison, Ended, Observer, Result, Settings, Solver, Task
-from smartcpd._methods.descents import FINISHED, Candidate, Descents
+from smartcpd._methods.base import Comparison, Ended, Observer, Result, Settings
+from smartcpd._methods.dense_descent import check_dense, finished, is_crowded, quasi_newton
+from smartcpd._methods.descents import Candidate, Descents
 from smartcpd._methods.tracker import Tracker
-from smartcpd._problem.bounds import check_bounds
 from smartcpd._problem.history import Status
 from smartcpd._problem.problem import Problem
+from smartcpd._strategies.base import Search, Strategy
 from smartcpd._strategies.dense_starts import DenseStarts
 from smartcpd._strategies.evidence import log_evidence
 from smartcpd._strategies.starts import random_factors
-from smartcpd.errors import IncompatibleError
 
 AGREED_STEPS, ALIKE = 60, 0.7
 """A start that was found twice is trusted if its finish takes no more steps than this, and leaves
 its components alike, by the product of their cosines."""
 WIDE_STEPS, CROWDED_WIDE_STEPS = 20, 60
 RUNS, CROWDED_RUNS = (2, 5), (20, 24)
-"""At least and at most; the second where there are more components than a mode has rows."""
-COMPARED, SAME_LOSS = 5e-4, 2e-3
-"""Changes of the loss, relative to its resolution: of a run that is to be compared with others, and
-between runs taken for the same."""
-TOLD_APART = 1.0
-"""Standard errors between the losses of two solutions from which on the data decides for one."""
-AS_LOW, DECISIVE = 0.5, math.log(100.0)
-"""Which solution may be kept though its loss is not the lowest: standard errors between the two,
-and by how much the logarithm of its probability must be larger (Jeffreys calls that decisive).
+"""The least and the largest number of runs; the second pair where there are more components than a
+mode has rows.
 """
-CROWDED_FINISHED, CROWDED_CARE = 5e-6, 0.1
-"""Where a model is crowded, solutions of almost the same loss abound, descents are slow: what a
-finish may still gain there, and a factor of what runs are compared by."""
+COMPARED, SAME_LOSS = 5e-4, 2e-3
+"""Changes of the loss, relative to its resolution: what a run that is to be compared may still
+gain, and the difference between runs taken for the same.
+"""
+TOLD_APART = 1.0
+"""Number of standard errors between the losses of two solutions from which on the data decides for
+one.
+"""
+AS_LOW, DECISIVE = 0.5, math.log(100.0)
+"""A solution may be kept though its loss is not the lowest: the most standard errors between the
+two, and the least gain in the logarithm of its probability (Jeffreys calls that decisive).
+"""
+CROWDED_CARE = 0.1
+"""Where a model is crowded, runs are compared by this share of what they are compared by else."""
 
 
-class CoreFit:
-    """A fit of dense data with factors that are free or bounded."""
+class DenseSearch:
+    """A search for the best model of dense data with factors that are free or bounded."""
 
     def __init__(
         self, problem: Problem, settings: Settings, rng: np.random.Generator, observe: Observer
@@ -59,22 +62,10 @@ class CoreFit:
         self.tracker = Tracker(problem, settings, observe, rng)
         self.descents = Descents(problem, settings, self.tracker, rng)
         self.starts = DenseStarts(problem, self.descents, rng)
-        self.crowded = problem.rank > min((n for n in problem.shape if n > 1), default=1)
+        self.crowded = is_crowded(problem)
         self.n_init = settings.n_init
         self.runs: list[Candidate] = []
         self.bred: list[Candidate] = []
-
-    def from_start(self, start: list[np.ndarray]) -> Result:
-        """The finish alone, from factors of the user's."""
-        A = stack(start)
-        self.descents.compile(A)
-        self.tracker.begin_with(A[:, : self.problem.rank])
-
-        def loop() -> Status:
-            B = self.descents.reduced(A) if A.shape[1] > self.problem.rank else A
-            return self._finish(B)
-
-        return self.tracker.follow(loop)
 
     def from_scratch(self) -> Result:
         A = stack(random_factors(self.problem, self.problem.rank, self.rng))
@@ -86,7 +77,7 @@ class CoreFit:
     def _search(self) -> Status:
         A = self.tracker.stage(self.starts.agreed)
         if A is not None:
-            found = self.descents.run(A, "finish", self._finished, AGREED_STEPS)
+            found = self.descents.run(A, "finish", finished(self.problem), AGREED_STEPS)
             if found.settled and self._alike(A, found.A) and not self.crowded and self.n_init == 1:
                 return found.status("Two independent starts agreed on it.")
             self.runs.append(self.descents.run(found.A, "run 1", COMPARED * self._care))
@@ -103,10 +94,10 @@ class CoreFit:
         return status
 
     def _run(self, number: int) -> None:
-        """Another run: from a start of its own, or, now and then, from the best two so far."""
+        """Make another run: from a start of its own, or, now and then, from the best two so far."""
         if len(self.runs) >= 2 and len(self.bred) < len(self.runs) // 2:
             one, two = (c.A for c in self._ranked()[:2])
-            # Side by side, each at half its size.
+            # The two are put side by side, each at half its size.
             both = np.hstack([one, two]) * 0.5 ** (1 / len(self.problem.shape))
             self.bred.append(self._narrowed(self.descents.floored(both), f"run {number}, bred"))
         else:
@@ -114,7 +105,7 @@ class CoreFit:
             self.runs.append(self._narrowed(wide, f"run {number}"))
 
     def _narrowed(self, A: np.ndarray, phase: str) -> Candidate:
-        """From a wide start to a candidate of the right rank."""
+        """Descend from a wide start to a candidate of the right rank."""
         steps = CROWDED_WIDE_STEPS if self.crowded else WIDE_STEPS
         wide = self.descents.run(A, f"{phase}, {A.shape[1]} components", most=steps, rough=True)
         return self.descents.run(
@@ -122,12 +113,12 @@ class CoreFit:
             phase,
             COMPARED * self._care,
             rival=next(iter(self._ranked()), None),
-            # Who asks for several runs wants to see where each of them ends.
+            # Users who ask for several runs want to see where each of them ends.
             joins=not self.crowded and self.n_init == 1,
         )
 
     def _finish(self, A: np.ndarray, remark: str = "") -> Status:
-        return self.descents.run(A, "finish", self._finished).status(remark)
+        return self.descents.run(A, "finish", finished(self.problem)).status(remark)
 
     def _chosen(self) -> Candidate:
         """The run that ended lowest; or, where a model is crowded and the data does not tell some
@@ -154,14 +145,15 @@ class CoreFit:
 
     def _ended(self, run: Candidate) -> Candidate:
         """A run after a finish, in its place."""
-        ended = self.descents.run(run.A, "weighed", self._finished)
+        ended = self.descents.run(run.A, "weighed", finished(self.problem))
         for runs in (self.runs, self.bred):
             runs[:] = [ended if each is run else each for each in runs]
         return ended
 
     def _tied(self, errors: float = TOLD_APART) -> list[Candidate]:
-        """The run that ended lowest, and those that the data does not decide against, their losses
-        apart by less than so many standard errors: compared as in Vuong's test (1989)."""
+        """Return the run that ended lowest, and those that the data does not decide against: their
+        losses are apart by less than so many standard errors, compared as in Vuong's test (1989).
+        """
         best, *others = self._ranked()
         error = self.descents.sample.error
         return [best] + [
@@ -171,7 +163,7 @@ class CoreFit:
         ]
 
     def _remark(self, chosen: Candidate) -> str:
-        """What is to be said of a run next to the others."""
+        """Return a remark on how a run compares with the others."""
         n = len(self.runs) + len(self.bred)
         remark = (
             f"Two of {n} runs found it independently."
@@ -193,7 +185,7 @@ class CoreFit:
         return same_components(one, two, ALIKE)
 
     def _compared(self, best: Candidate) -> Comparison:
-        """The independent runs; those that were left behind have not come to their end."""
+        """Return the independent runs; those that were left behind have not come to their end."""
         others = [run for run in self.runs if run is not best]
         ended = [run for run in others if run.settled]
         return Comparison(
@@ -213,28 +205,19 @@ class CoreFit:
         return sum(abs(run.loss - found.loss) <= margin for run in self.runs) >= 2
 
     @property
-    def _finished(self) -> float:
-        return CROWDED_FINISHED if self.crowded else FINISHED
-
-    @property
     def _care(self) -> float:
         return CROWDED_CARE if self.crowded else 1.0
 
 
-def check_dense(problem: Problem, solver: str) -> None:
-    """Refuse what descents on dense data do not serve."""
-    check_bounds(problem, solver)
-    if not isinstance(problem.storage, Dense):
-        raise IncompatibleError(
-            f"Solver '{solver}' reads dense arrays; got {problem}. Use solver='auto', or pass "
-            "X.to_dense() if it fits in memory."
-        )
+def _run(search: Search) -> Result:
+    fit = DenseSearch(search.problem, search.settings, search.rng, search.observe)
+    return fit.from_scratch()
 
 
-def _run(task: Task) -> Result:
-    """Fit from scratch, or finish a start of the user's."""
-    fit = CoreFit(task.problem, task.settings, task.rng, task.observe)
-    return fit.from_start(task.start) if task.settings.given_start else fit.from_scratch()
-
-
-core = Solver("core", _run, lambda problem: check_dense(problem, "core"), compares_starts=True)
+dense = Strategy(
+    "dense",
+    _run,
+    lambda problem: quasi_newton,
+    lambda problem: check_dense(problem, "dense"),
+    compares_starts=True,
+)

@@ -1,4 +1,4 @@
-"""Where a fit of dense data begins: a core, random factors, or multiplicative passes."""
+"""Starts for fits of dense data: a core, random factors, or multiplicative passes."""
 
 from __future__ import annotations
 
@@ -20,19 +20,21 @@ from smartcpd.losses import Data, Domain
 
 FIRST_STARTS, FIRST_SWEEPS, MORE_SWEEPS, SWEEPS_A_CHECK = 4, 20, 120, 10
 PATIENCE = 4
-"""A start that would take more than so many checks to come as low as another is replaced."""
+"""A start is replaced if it would take more than so many checks to come as low as another."""
 WIDTH = 1.5
-"""Components of a wide start, relative to the rank."""
+"""Number of components of a wide start, relative to the rank."""
 WIDE_STARTS, WIDE_SWEEPS = 2, 40
 FEW_EVENTS, MANY_EVENTS = 3, 30
-"""Events a parameter below which a core says nothing, and from which on agreement means a lot."""
+"""Number of events a parameter below which a core says nothing, and from which on agreement means a
+lot.
+"""
 THIN_WIDTH, THIN_PASSES = 2, 15
 FILLINGS = 3
-"""Times that missing cells are filled by a fit to what was known and filled before."""
+"""How often missing cells are filled by a fit to what was known and filled before."""
 
 
 def events_a_parameter(problem: Problem) -> float:
-    """Of dense counts or events; infinite for measurements."""
+    """Return the events a parameter of dense counts or events; infinite for measurements."""
     if problem.loss.data not in (Data.COUNTS, Data.BINARY):
         return math.inf
     return problem.stored_as(Dense).n_events() / problem.freedom
@@ -110,11 +112,12 @@ class DenseStarts:
 
     @cached_property
     def _filling(self) -> Filling | None:
-        """What stands for missing cells: the means of slices, then what least squares makes of
-        them, and of that."""
+        """Return what stands for missing cells: the means of slices, improved by least squares
+        several times.
+        """
         if not self.storage.n_missing:
             return None
-        # From numbers of their own: the fit that is resumed finds the same filling.
+        # The random numbers are its own: a fit that is resumed finds the same filling.
         rng = np.random.default_rng(0)
         filling = Filling.of_marginals(self.storage, self.problem.loss)
         for _ in range(FILLINGS):

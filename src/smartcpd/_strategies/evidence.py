@@ -1,4 +1,5 @@
-"""How probable a solution is: not only how low its loss is, but how much room there is around it.
+"""The probability of a solution: not only how low its loss is, but how much room there is around
+it.
 
 Where a model has many parts for the data at hand, its loss has many minima of nearly the same
 depth, and which of them is the lowest is a matter of noise. The probability that the data gives to
@@ -19,7 +20,9 @@ from smartcpd._objectives.slices.dense import DenseSlices
 from smartcpd._objectives.slices.sums import slices_of
 
 HELD = 1e-3
-"""Of its standard error: how close to a bound an entry is held by it, if the slope says so too."""
+"""An entry this close to a bound, relative to its standard error, is held by it if the slope says
+so too.
+"""
 
 
 def log_evidence(
@@ -53,8 +56,9 @@ def log_evidence(
 
 
 def _log_volume(slope: np.ndarray, bend: np.ndarray, above: np.ndarray, below: np.ndarray) -> float:
-    """Of the rows of a factor, from the gradient and the Hessian of each; entries may go down by
-    ``above`` and up by ``below``."""
+    """Return the log-volume of the rows of a factor, from the gradient and the Hessian of each;
+    entries may go down by ``above`` and up by ``below``.
+    """
     from scipy.special import erfcx, log_ndtr
 
     own = np.einsum("jrr->jr", bend)
@@ -66,7 +70,7 @@ def _log_volume(slope: np.ndarray, bend: np.ndarray, above: np.ndarray, below: n
     free = ~held
     B = np.where(free[:, :, None] & free[:, None, :], bend, np.eye(bend.shape[1]))
     volume += 0.5 * np.log(2.0 * np.pi) * free.sum() - 0.5 * np.linalg.slogdet(B)[1].sum()
-    # Of what the other entries allow it, one near a bound loses what lies beyond.
+    # An entry near a bound loses what lies beyond it.
     spread = np.sqrt(np.einsum("jrr->jr", np.linalg.inv(B)))[free]
     volume += log_ndtr(above[free] / spread).sum() + log_ndtr(below[free] / spread).sum()
     return float(volume)

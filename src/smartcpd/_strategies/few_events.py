@@ -1,4 +1,4 @@
-"""Counts or events in a dense array that is nearly empty: its nonzeros are all that matters."""
+"""The fit of counts or events in a dense array that is nearly empty, by its nonzeros alone."""
 
 from __future__ import annotations
 
@@ -9,17 +9,19 @@ import numpy as np
 from smartcpd._data.storage import Dense
 from smartcpd._data.storage.conversion import as_sparse
 from smartcpd._methods import expected_counts
-from smartcpd._methods.base import Result, Solver, Task
+from smartcpd._methods.base import Result
+from smartcpd._methods.dense_descent import quasi_newton
 from smartcpd._methods.expected_counts import serves
 from smartcpd._problem.problem import Problem
+from smartcpd._strategies.base import Search, Strategy
 from smartcpd._strategies.dense_starts import FEW_EVENTS, events_a_parameter
-from smartcpd._strategies.sparse import online
+from smartcpd._strategies.sparse import sparse
 from smartcpd.errors import IncompatibleError
 
 
 def suits(problem: Problem) -> bool:
     """Whether there are so few events that the data is better described by them alone."""
-    # Cells that are missing, or that have weights of their own, would be as good as events.
+    # Missing cells, and cells with weights of their own, would have to be stored like events.
     return (
         serves(problem)
         and not problem.storage.weighted
@@ -27,27 +29,22 @@ def suits(problem: Problem) -> bool:
     )
 
 
-def _run(task: Task) -> Result:
+def _run(search: Search) -> Result:
     """Fit the nonzeros of a dense array as sparse data."""
-    problem = task.problem
+    problem = search.problem
     storage = problem.stored_as(Dense)
-    sparse = as_sparse(storage, storage.heaviest)
-    return online.run(replace(task, problem=replace(problem, storage=sparse)))
-
-
-def _is_empty(storage: Dense) -> bool:
-    return not any(
-        np.any(slab if seen is None else slab[seen]) for _, slab, seen in storage.observed_slabs()
-    )
+    nonzeros = as_sparse(storage, storage.heaviest)
+    return sparse.run(replace(search, problem=replace(problem, storage=nonzeros)))
 
 
 def check(problem: Problem) -> None:
     expected_counts.check(problem)
-    if not isinstance(problem.storage, Dense) or _is_empty(problem.storage):
+    storage = problem.storage
+    if storage.absent != "none" or not any(np.any(values) for values in storage.observed_values()):
         raise IncompatibleError(
-            f"Solver 'nonzeros' takes the nonzeros of a dense array; got {problem}. "
-            "Use solver='online' for sparse data."
+            f"Solver 'few-events' takes the nonzeros of a dense array; got {problem}. "
+            "Use solver='sparse' for sparse data."
         )
 
 
-nonzeros = Solver("nonzeros", _run, check, compares_starts=True)
+few_events = Strategy("few-events", _run, lambda problem: quasi_newton, check, compares_starts=True)

@@ -1,4 +1,4 @@
-"""Sparse data that is read part by part: fitted on a sample first, then by full passes.
+"""The fit of sparse data that is read part by part: on a sample first, then by full passes.
 
 A sample of the entries of a sum of components is a sum of the same components, only smaller. What
 fits it in memory is therefore close to what fits all entries, and a few passes over those finish
@@ -12,32 +12,36 @@ from dataclasses import replace
 import numpy as np
 
 from smartcpd._common.memory import budget
-from smartcpd._methods.base import Result, Solver, Task
+from smartcpd._methods.base import Method, Result, Settings
 from smartcpd._methods.expected_counts import slope
 from smartcpd._methods.lbfgs import lbfgs
 from smartcpd._methods.mm import check as check_mm
 from smartcpd._methods.mm import mm
 from smartcpd._problem.bounds import are_bounds
 from smartcpd._problem.problem import Problem
-from smartcpd._strategies.sequence import Relay
-from smartcpd._strategies.sparse import FEW_EVENTS, online, online_start
+from smartcpd._strategies.base import Search, Strategy
+from smartcpd._strategies.in_memory import choice_in_memory
+from smartcpd._strategies.sequence import FitSequence
+from smartcpd._strategies.sparse import FEW_EVENTS, sparse, sparse_start
 from smartcpd._strategies.starts import make_start
 from smartcpd.errors import IncompatibleError
 from smartcpd.partitions.tensor import PartitionedTensor
 
 SHARE_OF_MEMORY = 1 / 3
-"""That the sample may take."""
+"""The share of the memory that the sample may take."""
 ENOUGH = 1.25 * FEW_EVENTS
-"""Entries a component and row of the longest mode: with fewer, starts would differ. But not ..."""
+"""Number of entries a component and row of the longest mode that a sample should have: with fewer,
+starts would differ.
+"""
 SHARE_OF_ENTRIES = 1 / 4
-"""... more than this share of all, unless those are few, ..."""
+"""The largest share of all entries that a sample takes, unless that is less than `FEW`."""
 FEW = 1 << 19
-"""... which is less than so many."""
+"""The least number of entries of a sample, if there are as many."""
 SMOOTHING = 1.0
-"""Events that each row gets on top of those in the sample: it may have none there."""
+"""Number of events that each row gets on top of those in the sample, where it may have none."""
 
 
-def finish_of(problem: Problem) -> Solver:
+def finish_of(problem: Problem) -> Method:
     """What goes on from a start by full passes."""
     return mm if slope(problem.loss) is not None and _multiplies(problem) else lbfgs
 
@@ -51,9 +55,10 @@ def _multiplies(problem: Problem) -> bool:
 
 
 def check(problem: Problem) -> None:
+    """Refuse what is not read part by part, or under constraints that passes do not serve."""
     if not isinstance(problem.storage, PartitionedTensor):
         raise IncompatibleError(
-            "Solver 'parts' takes a partitioned tensor that is larger than max_memory; got "
+            "Solver 'partitioned' takes a partitioned tensor that is larger than max_memory; got "
             f"{problem}. Use solver='auto'."
         )
     if not (are_bounds(problem) or finish_of(problem) is mm):
@@ -64,34 +69,25 @@ def check(problem: Problem) -> None:
         )
 
 
-def _run(task: Task) -> Result:
-    problem, settings, rng = task.problem, task.settings, task.rng
-    assert isinstance(problem.storage, PartitionedTensor)
-    relay = Relay(settings, task.observe)
-    finish = finish_of(problem)
-    if settings.given_start:
-        return relay.run(finish, problem, task.start, rng, given_start=True)
+def _run(search: Search) -> Result:
+    problem, settings, rng = search.problem, search.settings, search.rng
+    sequence = FitSequence(settings, search.observe)
     inner = _sampled(problem, rng)
-    width = task.start[0].shape[1] / problem.rank
-    result = relay.run(
-        _solver_for(inner, task),
-        inner,
-        make_start(inner, "random", width, rng),
-        rng,
-        given_start=False,
-        prefix="sample: ",
-        comparable=False,
-    )
-    if result.status.interrupted:
-        return replace(result, factors=_lifted(problem, inner, result.factors))
+    solver = _solver_for(inner, settings)
+    start = None
+    if isinstance(solver, Method):
+        start = make_start(inner, "random", settings.overcomplete, rng)
+    result = sequence.run(solver, inner, rng, start, prefix="sample: ", comparable=False)
     start = _lifted(problem, inner, result.factors)
-    local = _local_updates(problem)
+    if result.status.interrupted:
+        return replace(result, factors=start)
+    local = problem.storage.local_method(problem)  # type: ignore[attr-defined]
     if local is not None:
-        result = relay.run(local, problem, start, rng, given_start=True)
+        result = sequence.run(local, problem, rng, start)
         if result.ended:
             return result
         start = result.factors
-    return relay.run(finish, problem, start, rng, given_start=True)
+    return sequence.run(finish_of(problem), problem, rng, start)
 
 
 def _sampled(problem: Problem, rng: np.random.Generator) -> Problem:
@@ -105,22 +101,13 @@ def _sampled(problem: Problem, rng: np.random.Generator) -> Problem:
     return replace(problem, storage=storage.sample(int(min(affordable, wanted)), rng))
 
 
-def _solver_for(inner: Problem, task: Task) -> Solver:
-    from smartcpd._strategies.auto import choice  # which knows this solver
-
-    chosen = choice(inner, task.settings)[0]
-    return online_start if chosen is online else chosen
-
-
-def _local_updates(problem: Problem) -> Solver | None:
-    """What brings workers of a cluster closer before all passes are made together."""
-    storage = problem.storage
-    assert isinstance(storage, PartitionedTensor)
-    return storage.local_method(problem)
+def _solver_for(inner: Problem, settings: Settings) -> Strategy | Method:
+    chosen = choice_in_memory(inner, settings)[0]
+    return sparse_start if chosen is sparse else chosen
 
 
 def _lifted(problem: Problem, inner: Problem, factors: list[np.ndarray]) -> list[np.ndarray]:
-    """Factors for all entries from those for a sample."""
+    """Return factors for all entries from those for a sample."""
     storage, sample = problem.storage, inner.storage
     assert isinstance(storage, PartitionedTensor)
     adds_up = problem.loss.link(2.0) == 2.0 or slope(problem.loss) is not None
@@ -144,4 +131,4 @@ def _lifted(problem: Problem, inner: Problem, factors: list[np.ndarray]) -> list
     ]
 
 
-parts = Solver("parts", _run, check, reads_parts=True)
+partitioned = Strategy("partitioned", _run, finish_of, check, reads_parts=True)

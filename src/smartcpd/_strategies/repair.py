@@ -1,4 +1,4 @@
-"""Components that went wrong in a fit: how they are found, and what is put in their place."""
+"""The repair of components that went wrong in a fit."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from smartcpd._common.stacked import parts, stack
 from smartcpd._objectives import Objective
 
 DEAD = 1e-4
-"""Of the median size: a smaller component fits nothing."""
+"""A component smaller than this share of the median size fits nothing."""
 SAME = 0.99
-"""The product of cosines from which on two components are taken for one."""
+"""Two components are taken for one from this product of cosines on."""
 OPPOSITE, LARGE = -0.9, 3.0
 """Two components as opposite as this, each so many times as large as both together, cancel."""
 ROUNDS = 2
-"""Of power steps over the modes."""
+"""Number of rounds of power steps over the modes."""
 NEW_SHARE = 0.1
-"""Of the median size: a new component begins with this."""
+"""The size that a new component begins with, as a share of the median size."""
 TINY = 1e-300
 
 
 class Flaws(NamedTuple):
-    """Components of a model, by number."""
+    """The flawed components of a model, by number."""
 
     dead: list[int]
     twins: list[tuple[int, int]]
@@ -45,7 +45,7 @@ class Flaws(NamedTuple):
 
 
 def flaws(factors: list[np.ndarray]) -> Flaws:
-    """Dead components, pairs that double each other, and pairs that cancel."""
+    """Find dead components, pairs that double each other, and pairs that cancel."""
     rank = factors[0].shape[1]
     sizes, cosines = np.ones(rank), np.ones((rank, rank))
     for A in factors:
@@ -68,7 +68,7 @@ def flaws(factors: list[np.ndarray]) -> Flaws:
 def repaired(
     factors: list[np.ndarray], found: Flaws, objective: Objective, rng: np.random.Generator
 ) -> list[np.ndarray]:
-    """Twins made one; in the place of what is superfluous, components that the data asks for."""
+    """Merge twins, and put components that the data asks for in the place of superfluous ones."""
     factors = [A.copy() for A in factors]
     free = list(found.dead)
     for i, j in found.twins:
@@ -91,9 +91,9 @@ def repaired(
 def _steepest(
     factors: list[np.ndarray], r: int, objective: Objective, rng: np.random.Generator
 ) -> list[np.ndarray]:
-    """Unit columns along which a small component lowers the loss most: power steps on the tensor of
-    derivatives, which is known by what a pass contracts it to. One mode a step: all at once, the
-    steps could keep pointing uphill.
+    """Return unit columns along which a small component lowers the loss most, by power steps on the
+    tensor of derivatives, which is known by what a pass contracts it to. Each step takes one mode:
+    all at once, they could keep pointing uphill.
     """
     shape = tuple(len(A) for A in factors)
     nonnegative = [bool((A >= 0).all()) for A in factors]

@@ -1,4 +1,4 @@
-"""Several starts of one fit: all run a little, the best run on, the lowest loss is kept."""
+"""Several starts of one fit: all run a little, the best run on, and the lowest loss is kept."""
 
 from __future__ import annotations
 
@@ -13,27 +13,25 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from smartcpd._common.stacked import stack
+from smartcpd._methods.base import Comparison, Ended, Epoch, Method, Observer, Result, Settings
 from smartcpd._objectives import Objective, objective_of
 from smartcpd._problem.problem import Problem
-from smartcpd._strategies import (
-    Comparison,
-    Ended,
-    Epoch,
-    Observer,
-    Relay,
-    Result,
-    Settings,
-    Solver,
-)
+from smartcpd._strategies.auto import from_a_start
+from smartcpd._strategies.base import Strategy
 from smartcpd._strategies.repair import flaws, repaired
+from smartcpd._strategies.sequence import FitSequence
 from smartcpd._strategies.settling import with_settled_rows
 from smartcpd._strategies.warm_starts import warmed
 
 HEATS = 20
-"""Epochs after which starts are compared for the first time."""
+"""Number of epochs after which starts are compared for the first time."""
 SURVIVORS = 3
-"""One of so many runs on, at least two."""
+"""One of so many starts runs on, at least two."""
 MOST_REPAIRS = 2
+
+
+Start = list[np.ndarray] | None
+"""Where a run begins; None for a strategy, which finds its starts itself."""
 
 
 class Scored(NamedTuple):
@@ -45,37 +43,38 @@ class Scored(NamedTuple):
 
 
 @dataclass
-class Racers:
-    """The starts of one fit. Which of them is best does not depend on how many run at a time."""
+class Restarts:
+    """The runs of one fit. Which of them is best does not depend on how many run at a time."""
 
     problem: Problem
     settings: Settings
-    solver: Solver
+    solver: Strategy | Method
     n_jobs: int
     observe: Observer
     warm: str | None = None
     """How a random start is improved first."""
-    repairs: Solver | None = None
+    repairs: Method | None = None
     """What goes on from a model whose flawed components were replaced, if that is wanted."""
     settles: bool = False
-    """Whether the best result ends with a last look at the rows of its first mode."""
+    """Whether the rows of the first mode of the best result are made exact at the end."""
     whole: bool = False
     """Whether every start is run to its end, repairs and all, however far it falls behind."""
     stop: threading.Event = field(default_factory=threading.Event)
 
-    def best(self, starts: list[list[np.ndarray]], streams: list[np.random.Generator]) -> Scored:
-        """The result with the lowest objective."""
-        relays = [Relay(self._kept(f"start-{k}"), self._observe) for k in range(len(starts))]
-        legs = list(zip(relays, starts, streams, strict=True))
+    def best(self, starts: Sequence[Start], streams: list[np.random.Generator]) -> Scored:
+        """The result with the lowest objective; a strategy finds its starts itself."""
+        runs = [FitSequence(self._kept(f"start-{k}"), self._observe) for k in range(len(starts))]
+        legs = list(zip(runs, starts, streams, strict=True))
         n_survivors = max(2, math.ceil(len(starts) / SURVIVORS))
         if self.whole or len(starts) <= n_survivors or self.settings.stopping.max_epochs <= HEATS:
-            found = self._run(legs, self.settings.given_start, None)
+            found = self._run(self.solver, legs, None)
         else:
-            found = self._run(legs, self.settings.given_start, HEATS)
+            found = self._run(self.solver, legs, HEATS)
             if not any(s.result.status.interrupted for s in found) and not self.stop.is_set():
                 order = np.argsort([s.objective for s in found], kind="stable")[:n_survivors]
-                legs = [(relays[k], found[k].result.factors, streams[k]) for k in order]
-                found = self._run(legs, True, None)
+                legs = [(runs[k], found[k].result.factors, streams[k]) for k in order]
+                method, _ = from_a_start(self.solver, "", self.problem)
+                found = self._run(method, legs, None)
         if self.whole and len(found) == len(starts):
             pairs = zip(found, streams, strict=True)
             found = [self._repaired(s, rng, f"start-{k}-") for k, (s, rng) in enumerate(pairs)]
@@ -83,7 +82,8 @@ class Racers:
         comparison = self._compared(best, found, len(starts))
         for scored in found:
             if scored.result.status.interrupted:
-                # Whichever start is best so far, the race was not run to its end.
+                # The status says so, since the comparison was cut short whichever start is best so
+                # far.
                 status = scored.result.status
                 best = best._replace(result=replace(best.result, status=status, ended=True))
         if not self.whole:
@@ -93,7 +93,7 @@ class Racers:
         return best._replace(result=replace(best.result, comparison=comparison))
 
     def _compared(self, best: Scored, found: list[Scored], n_starts: int) -> Comparison | None:
-        """Where the starts ended; a run that compares starts of its own says so itself."""
+        """Return where the starts ended; a run that compares starts of its own says so itself."""
         if n_starts == 1:
             return best.result.comparison
         over = self.stop.is_set() or any(s.result.status.interrupted for s in found)
@@ -103,7 +103,7 @@ class Racers:
         return Comparison(others, True, n_starts - 1 - len(others), settled)
 
     def _repaired(self, best: Scored, rng: np.random.Generator, prefix: str = "") -> Scored:
-        """The result without dead and doubled components, if it is better for that."""
+        """Return the result without dead and doubled components, if it is better for that."""
         if self.repairs is None:
             return best
         found = flaws(best.result.factors)
@@ -112,16 +112,9 @@ class Racers:
                 break
             start = self._inside(repaired(best.result.factors, found, self._exact, rng))
             settings = self._kept(f"{prefix}repair-{number}")
-            relay = Relay.after(settings, self._observe, best.result.history)
+            sequence = FitSequence.after(settings, self._observe, best.result.history)
             again = self._scored(
-                relay.run(
-                    self.repairs,
-                    self.problem,
-                    start,
-                    rng,
-                    given_start=True,
-                    prefix="repaired: ",
-                )
+                sequence.run(self.repairs, self.problem, rng, start, prefix="repaired: ")
             )
             if not again.objective < best.objective:
                 break
@@ -134,13 +127,13 @@ class Racers:
         return best._replace(result=replace(best.result, status=status))
 
     def _settled(self, best: Scored) -> Scored:
-        """The result with exact rows in its first mode, if they are at hand."""
+        """Return the result with exact rows in its first mode, if they are at hand."""
         found = with_settled_rows(self.problem, best.result, self.settings.n_threads)
         again = None if found is None else self._scored(found)
         return best if again is None or not again.objective <= best.objective else again
 
     def _kept(self, name: str) -> Settings:
-        """The settings of a run whose checkpoints have a file of their own."""
+        """Return the settings of a run whose checkpoints have a file of their own."""
         return replace(self.settings, journal=self.settings.journal.branch(name))
 
     @property
@@ -154,25 +147,19 @@ class Racers:
 
     def _run(
         self,
-        legs: Sequence[tuple[Relay, list[np.ndarray], np.random.Generator]],
-        given_start: bool,
+        solver: Strategy | Method,
+        legs: Sequence[tuple[FitSequence, Start, np.random.Generator]],
         most_epochs: int | None,
     ) -> list[Scored]:
-        def run(relay: Relay, start: list[np.ndarray], rng: np.random.Generator) -> Result:
-            if self.warm is not None and relay.last is None:
-                warm = warmed(self.warm, self.problem, relay, start, rng)
+        def run(sequence: FitSequence, start: Start, rng: np.random.Generator) -> Result:
+            if self.warm is not None and sequence.last is None:
+                assert start is not None
+                warm = warmed(self.warm, self.problem, sequence, start, rng)
                 if warm.status.interrupted:
                     return warm
                 start = warm.factors
-            result = relay.run(
-                self.solver,
-                self.problem,
-                start,
-                rng,
-                given_start=given_start,
-                most_epochs=most_epochs,
-            )
-            relay.settings.journal.write()
+            result = sequence.run(solver, self.problem, rng, start, most_epochs=most_epochs)
+            sequence.settings.journal.write()
             return result
 
         alone = self.n_jobs == 1 or len(legs) == 1
@@ -180,7 +167,9 @@ class Racers:
         return [self._scored(result) for result in results]
 
     def _in_turn(self, run: Callable[..., Result], legs: Sequence[Any]) -> list[Result]:
-        """An interrupt, or a callback that wants to stop, skips the legs that wait."""
+        """Run one after the other; an interrupt, or a callback that wants to stop, skips those that
+        wait.
+        """
         results = []
         for leg in legs:
             results.append(run(*leg))
@@ -189,7 +178,7 @@ class Racers:
         return results
 
     def _side_by_side(self, run: Callable[..., Result], legs: Sequence[Any]) -> list[Result]:
-        """An interrupt ends the legs that run and skips those that wait."""
+        """Run at the same time; an interrupt ends those that run and skips those that wait."""
         with ThreadPoolExecutor(self.n_jobs if self.n_jobs > 0 else os.cpu_count()) as pool:
             futures = [pool.submit(run, *leg) for leg in legs]
             try:
@@ -200,8 +189,8 @@ class Racers:
                     future.cancel()
             return [future.result() for future in futures if not future.cancelled()]
 
-    def _observe(self, report: Epoch) -> Any:
-        if self.observe(report):
+    def _observe(self, epoch: Epoch) -> Any:
+        if self.observe(epoch):
             self.stop.set()
         return self.stop.is_set()
 

@@ -1,4 +1,4 @@
-"""Fits that hand over to one another, and look like one."""
+"""Runs of methods and strategies that hand over to one another, and look like one fit."""
 
 from __future__ import annotations
 
@@ -6,48 +6,45 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from smartcpd._methods.base import Epoch, Observer, Result, Settings, Solver, Task
+from smartcpd._methods.base import Epoch, Method, Observer, Result, Settings
 from smartcpd._problem.history import History, Record
 from smartcpd._problem.problem import Problem
+from smartcpd._problem.stopping import Stopping
+from smartcpd._strategies.base import Search, Strategy
 
 
 @dataclass
-class Relay:
-    """Adds up the history of the legs so far, and what is left of the user's limits."""
+class FitSequence:
+    """Runs that follow one another: their history adds up, and the user's limits hold for all."""
 
     settings: Settings
     observe: Observer
     history: History = field(default_factory=History)
     last: Record | None = None
-    """Where the legs so far ended, whether their rows were kept or not."""
+    """Where the runs so far ended, whether their rows were kept or not."""
 
     @classmethod
-    def after(cls, settings: Settings, observe: Observer, history: History) -> Relay:
+    def after(cls, settings: Settings, observe: Observer, history: History) -> FitSequence:
         """Goes on after a fit that is over."""
         return cls(settings, observe, History(history), history[-1] if history else None)
 
     def run(
         self,
-        solver: Solver,
+        solver: Strategy | Method,
         problem: Problem,
-        start: list[np.ndarray],
         rng: np.random.Generator,
+        start: list[np.ndarray] | None = None,
         *,
-        given_start: bool,
         most_epochs: int | None = None,
         prefix: str = "",
         comparable: bool = True,
     ) -> Result:
-        """Another leg; the result has the history of all whose losses are ``comparable``."""
+        """Run a method from a start, or a strategy from nothing.
+
+        The result has the history of all runs so far whose losses are ``comparable``.
+        """
         before = self.last
-        stopping = self.settings.stopping
-        if before is not None:
-            stopping = replace(stopping, max_epochs=max(1, stopping.max_epochs - before.epoch))
-            if stopping.max_time is not None:
-                left = max(1e-3, stopping.max_time - before.time)
-                stopping = replace(stopping, max_time=left)
-        if most_epochs is not None:
-            stopping = replace(stopping, max_epochs=min(stopping.max_epochs, most_epochs))
+        settings = replace(self.settings, stopping=self._left(most_epochs))
 
         def joined(record: Record) -> Record:
             if before is not None:
@@ -58,13 +55,30 @@ class Relay:
                 )
             return record._replace(phase=prefix + record.phase)
 
-        def observe(report: Epoch) -> object:
-            return comparable and self.observe(replace(report, record=joined(report.record)))
+        def observe(epoch: Epoch) -> object:
+            return comparable and self.observe(replace(epoch, record=joined(epoch.record)))
 
-        settings = replace(self.settings, stopping=stopping, given_start=given_start)
-        result = solver.run(Task(problem, settings, start, rng, observe))
+        search = Search(problem, settings, rng, observe)
+        if isinstance(solver, Strategy):
+            result = solver.run(search)
+        else:
+            assert start is not None, f"method {solver.name!r} improves a start"
+            result = solver.run(search.starting_at(start))
         rows = [joined(record) for record in result.history]
         self.last = rows[-1] if rows else before
         if comparable:
             self.history.extend(rows)
         return replace(result, history=self.history)
+
+    def _left(self, most_epochs: int | None) -> Stopping:
+        """What earlier runs left of the user's limits."""
+        stopping = self.settings.stopping
+        if self.last is not None:
+            epochs = max(1, stopping.max_epochs - self.last.epoch)
+            stopping = replace(stopping, max_epochs=epochs)
+            if stopping.max_time is not None:
+                seconds = max(1e-3, stopping.max_time - self.last.time)
+                stopping = replace(stopping, max_time=seconds)
+        if most_epochs is not None:
+            stopping = replace(stopping, max_epochs=min(stopping.max_epochs, most_epochs))
+        return stopping

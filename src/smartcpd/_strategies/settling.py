@@ -1,4 +1,4 @@
-"""The last word of a fit: the rows of its first mode, exact for the other factors as they are.
+"""The last step of a fit, which makes the rows of its first mode exact for the other factors.
 
 A fit ends where what is left to gain is small next to noise, in all factors together; a row may
 still be a per cent from its own minimum there. After this, `transform` of the data that was fitted
@@ -12,22 +12,23 @@ from dataclasses import replace
 
 import numpy as np
 
+from smartcpd._methods.base import Result
 from smartcpd._methods.row_newton import Rule, solve_rows
 from smartcpd._objectives.slices.sums import entries_a_pass, slices_of
 from smartcpd._problem.history import History
 from smartcpd._problem.problem import Problem
-from smartcpd._strategies import Result
 
 SMALL_STEP = 1.5e-3
-"""Of a column: the last step. What Newton's method leaves is about the square of it."""
+"""The size of the last step, relative to a column. Newton's method leaves about its square."""
 MODE = 0
 FEWEST = 8
-"""Passes of a fit; one that needed fewer is not held up by more of them at its end."""
+"""The least number of passes of a fit; one that needed fewer is not held up by more at its end."""
 
 
 def with_settled_rows(problem: Problem, result: Result, n_threads: int) -> Result | None:
-    """The result with the rows of its first mode at their minimum, or None where that cannot be had
-    or would take long next to the fit; call it within `threads.limited_to`."""
+    """Return the result with the rows of its first mode at their minimum, or None where that cannot
+    be had or would take long next to the fit; call it within `threads.limited_to`.
+    """
     rule = Rule(problem.constraints[MODE])
     n_entries = entries_a_pass(problem.storage, problem.loss, result.factors)
     last = result.history[-1]

@@ -1,4 +1,4 @@
-"""Where a fit starts."""
+"""Starts: factors from which a fit begins."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NAMES = ("random", "als", "smd")
 def make_start(
     problem: Problem, init: Any, overcomplete: float, rng: np.random.Generator
 ) -> list[np.ndarray]:
-    """Factors inside their constraints: random ones, or a copy of the user's."""
+    """Return factors inside their constraints: random ones, or a copy of the user's."""
     if isinstance(init, str):
         if init not in NAMES:
             raise InvalidParameterError(
@@ -40,7 +40,7 @@ def make_start(
 
 
 def marginal_factors(problem: Problem, width: int, rng: np.random.Generator) -> list[np.ndarray]:
-    """For sparse data: random columns around the sums over slices, every component alike.
+    """Return random columns around the sums over slices of sparse data, every component alike.
 
     The model begins near independence of the modes, and is large where there is something to see;
     the mean over a huge tensor would be lost next to the smallest numbers.
@@ -70,7 +70,7 @@ def random_factors(problem: Problem, width: int, rng: np.random.Generator) -> li
         if problem.loss.data is Data.REAL:
             level = np.sqrt(problem.storage.mean_square())
         else:
-            # Through a log or logit, random signs at the level of rare events would start at
+            # Random signs at the level of rare events, through a log or logit, would start at
             # predictions that are off by many powers of ten.
             level = min(max(abs(level), 0.1), 0.5)
         now = np.sqrt(grams.sum())

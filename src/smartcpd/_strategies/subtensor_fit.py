@@ -22,19 +22,21 @@ from smartcpd._objectives.dense import DenseObjective
 from smartcpd._problem.history import Record
 from smartcpd._problem.problem import Problem
 from smartcpd._strategies.compression import Scales, is_linear, least_squares_rows
-from smartcpd._strategies.dense import CoreFit
+from smartcpd._strategies.dense import DenseSearch
 
 PART_CELLS = 1 << 20
-"""Of the part that is fitted from scratch; it has at least `ROWS_A_COMPONENT` rows a mode."""
+"""Number of cells of the part that is fitted from scratch; it has at least `ROWS_A_COMPONENT` rows
+a mode.
+"""
 ROWS_A_COMPONENT = 2
 MOST_PART_CELLS = 1 << 24
 EXTENSION_CELLS = 512
-"""Cells a parameter of the row when a factor is extended to all rows."""
+"""Number of cells a parameter of the row when a factor is extended to all rows."""
 EXTENSION_STEPS = 6
 
 
 @dataclass(frozen=True)
-class Part:
+class Subtensor:
     """Some rows of every mode."""
 
     rows: list[np.ndarray]
@@ -42,20 +44,20 @@ class Part:
     @classmethod
     def of(
         cls, storage: Dense | TiledArray, rank: int, n_cells: int, rng: np.random.Generator
-    ) -> Part:
+    ) -> Subtensor:
         """Random rows, as many of the long modes as ``n_cells`` allow; all of the short ones."""
         shape = storage.shape
         most = max(_edge(shape, n_cells), ROWS_A_COMPONENT * rank)
         most = min(most, _edge(shape, MOST_PART_CELLS))
         return cls(storage.drawn([min(size, most) for size in shape], rng))
 
-    def fewer(self, n_cells: int, mode: int, size: int, rng: np.random.Generator) -> Part:
+    def fewer(self, n_cells: int, mode: int, size: int, rng: np.random.Generator) -> Subtensor:
         """All ``size`` rows of one mode, and so many of the others that ``n_cells`` result."""
         sizes = tuple(1 if k == mode else len(r) for k, r in enumerate(self.rows))
         most = _edge(sizes, max(1, n_cells // size))
         chosen = [np.sort(rng.permutation(r)[:most]) for r in self.rows]
         chosen[mode] = np.arange(size)
-        return Part(chosen)
+        return Subtensor(chosen)
 
     @property
     def name(self) -> str:
@@ -63,7 +65,7 @@ class Part:
 
 
 def _edge(shape: tuple[int, ...], n_cells: int) -> int:
-    """The largest number that the modes can be cut to for a tensor of ``n_cells``."""
+    """Return the largest number that the modes can be cut to for a tensor of ``n_cells``."""
     edge = 1
     for size in sorted(set(shape)):
         short = [s for s in shape if s < size]
@@ -73,7 +75,7 @@ def _edge(shape: tuple[int, ...], n_cells: int) -> int:
     return max(edge, 2)
 
 
-class PartFit:
+class SubtensorFit:
     """The first leg of a fit that reads as little of a tensor as it can."""
 
     def __init__(
@@ -94,16 +96,18 @@ class PartFit:
 
     def extended(self) -> np.ndarray:
         """Stacked factors of all rows."""
-        part = Part.of(self.storage, self.problem.rank, PART_CELLS, self.rng)
+        part = Subtensor.of(self.storage, self.problem.rank, PART_CELLS, self.rng)
         factors = self.tracker.stage(lambda: self._fit_to(part))
         return self.tracker.stage(lambda: self._extend(part, factors))
 
-    def _fit_to(self, part: Part) -> list[np.ndarray]:
+    def _fit_to(self, part: Subtensor) -> list[np.ndarray]:
         storage = self.storage.gathered(part.rows, self.problem.loss)
         problem = replace(self.problem, storage=storage)
 
         def observe(report: Epoch) -> object:
-            """The user sees the rows; a model of the part would have another shape."""
+            """Show the user the rows of the history; a model of the part would have another
+            shape.
+            """
             record = named(report.record)
             whole = Epoch(record, lambda: self._filled(part, report.factors()), report.is_best)
             return self.tracker.observe(whole)
@@ -111,7 +115,7 @@ class PartFit:
         def named(record: Record) -> Record:
             return record._replace(phase=f"{part.name}: {record.phase}")
 
-        fit = CoreFit(problem, self._hasty(), self.rng, observe)
+        fit = DenseSearch(problem, self._hasty(), self.rng, observe)
         result = fit.from_scratch()
         self.tracker.history.extend(named(row) for row in result.history)
         self.tracker.entries += fit.tracker.entries
@@ -122,7 +126,7 @@ class PartFit:
             raise EndedError(result.status)
         return result.factors
 
-    def _filled(self, part: Part, factors: list[np.ndarray]) -> list[np.ndarray]:
+    def _filled(self, part: Subtensor, factors: list[np.ndarray]) -> list[np.ndarray]:
         """Factors of the part as those of all rows: rows that it says nothing of are average."""
         filled = []
         for rows, size, F in zip(part.rows, self.problem.shape, factors, strict=True):
@@ -132,11 +136,13 @@ class PartFit:
         return filled
 
     def _hasty(self) -> Settings:
-        """The part need not be fitted better than it represents the whole."""
+        """Return hasty settings, since the part need not be fitted better than it represents the
+        whole.
+        """
         stopping = replace(self.settings.stopping, tol=100 * self.settings.stopping.tol)
         return replace(self.settings, stopping=stopping)
 
-    def _extend(self, part: Part, factors: list[np.ndarray]) -> np.ndarray:
+    def _extend(self, part: Subtensor, factors: list[np.ndarray]) -> np.ndarray:
         """The factors of all rows, a mode at a time, the others being known on the part."""
         whole = []
         for mode, size in enumerate(self.problem.shape):
@@ -154,8 +160,9 @@ class PartFit:
         return stack(whole)
 
     def _rows(self, storage: Dense, known: list[np.ndarray], mode: int) -> np.ndarray:
-        """One factor, given the others: by least squares, or where that does not apply by a few
-        steps in which bounds hold the others where they are."""
+        """Return one factor, given the others: by least squares, or where that does not apply by a
+        few steps in which bounds hold the others where they are.
+        """
         loss = self.problem.loss
         region = self.region
         low, high = (parts(b, self.problem.shape)[mode] for b in (region.low, region.high))

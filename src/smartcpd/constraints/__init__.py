@@ -1,4 +1,8 @@
-"""Constraints and penalties on a factor. One a file."""
+"""Constraints and penalties on a factor, one a file.
+
+`get` turns a name such as ``"simplex"`` or ``"box(0, 1)"`` into a constraint, `names` lists the
+names, and the classes themselves are attributes of this module (``constraints.Box``).
+"""
 
 from typing import Any
 

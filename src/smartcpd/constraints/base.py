@@ -1,4 +1,4 @@
-"""What a constraint is: a set for a factor, or a penalty on it."""
+"""The base class of constraints: a set for a factor, or a penalty on it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from smartcpd.mirrors import Mirror
 
 @dataclass(frozen=True)
 class Constraint(Piece):
-    """A set, or a convex penalty h, for one factor.
+    """A constraint is a set, or a convex penalty h, for one factor.
 
     ``project`` completes a mirror step exactly: given the unconstrained point Z and the scaling
     Gamma it leaves in Z the minimiser over the set of
@@ -26,6 +26,13 @@ class Constraint(Piece):
 
     The weights Gamma matter wherever entries are coupled: without them the fixed points of a step
     with entry-wise scaling are not the solutions of the constrained problem.
+
+    Examples
+    --------
+    >>> from smartcpd import constraints
+    >>> constraints.get("nonnegative").apply([[-1.0], [3.0]])
+    array([[0.],
+           [3.]])
     """
 
     columnwise: ClassVar[bool] = False
@@ -43,19 +50,19 @@ class Constraint(Piece):
         return False
 
     def within(self, *, nonnegative: bool) -> Constraint:
-        """This constraint for a loss whose model must (or need not) be nonnegative."""
+        """Return this constraint for a loss whose model must (or need not) be nonnegative."""
         return self
 
     def params(self, mirror: Mirror) -> tuple[float, float]:
-        """The two numbers that ``project`` receives as p."""
+        """Return the two numbers that ``project`` receives as p."""
         return self.pair
 
     def penalty(self, A: np.ndarray) -> float:
-        """h(A); 0 for a set."""
+        """Return h(A), which is 0 for a set."""
         return 0.0
 
     def settle(self, average: np.ndarray, last: np.ndarray) -> np.ndarray:
-        """What to return for an average of allowed factors, of which ``last`` was the last.
+        """Return what an average of allowed factors becomes; ``last`` is the last of these factors.
 
         Sets that are not convex, and zeros that only some of the factors have, do not survive
         averaging by themselves.
@@ -64,16 +71,38 @@ class Constraint(Piece):
 
     @staticmethod
     def project(Z: Any, Gamma: Any, to_dual: Any, to_primal: Any, mirror_p: Any, p: Any) -> None:
-        """Compiled; changes Z in place and may use ``to_dual(vector, mirror_p, out)``."""
+        """Complete a step in Z, in place. Compiled; may call ``to_dual(vector, mirror_p, out)``."""
         raise NotImplementedError
 
     def project_block(self, dtype: str) -> Block:
+        """Return ``project`` compiled for factors of a type."""
         return _project_block(self.blueprint, dtype)
 
     def apply(
         self, Z: np.ndarray, Gamma: np.ndarray | None = None, mirror: Mirror | None = None
     ) -> np.ndarray:
-        """The projection of Z as a new array."""
+        """Return the projection of Z as a new array.
+
+        Parameters
+        ----------
+        Z : array_like (I x R)
+            The factor to project.
+        Gamma : ndarray (I x R), optional
+            The weight of each entry; ones by default.
+        mirror : Mirror, optional
+            The geometry of the projection; quadratic by default.
+
+        Returns
+        -------
+        ndarray (I x R)
+
+        Examples
+        --------
+        >>> from smartcpd import constraints
+        >>> constraints.get("simplex").apply([[0.5], [1.5]]).round(6)
+        array([[0.],
+               [1.]])
+        """
         phi = mirror or mirrors.get("quadratic")
         out = np.array(Z, dtype=np.float64, order="C")
         weights = np.ones_like(out) if Gamma is None else np.array(Gamma, np.float64, order="C")

@@ -10,7 +10,20 @@ from smartcpd.errors import InvalidParameterError
 
 @dataclass(frozen=True)
 class Box(Constraint):
-    """lo <= a <= hi for every entry a."""
+    """Every entry a satisfies lo <= a <= hi.
+
+    Parameters
+    ----------
+    lo, hi : float
+        The bounds; either may be infinite.
+
+    Examples
+    --------
+    >>> from smartcpd import constraints
+    >>> constraints.get("box(0, 1)").apply([[-1.0], [3.0]])
+    array([[0.],
+           [1.]])
+    """
 
     lo: float = 0.0
     hi: float = np.inf

@@ -7,7 +7,14 @@ from smartcpd.constraints.base import Constraint
 
 @dataclass(frozen=True)
 class Free(Constraint):
-    """Any real entry."""
+    """Entries may be any real number.
+
+    Examples
+    --------
+    >>> from smartcpd import constraints
+    >>> constraints.get("free").signed
+    True
+    """
 
     name = "free"
     cone = True

@@ -7,7 +7,10 @@ from smartcpd._kernels.compiling import inline
 
 @inline
 def workspace(Z):
-    """Levels, weights and errors of pooled entries: sums of many, hence float64 whatever Z is."""
+    """Make room for the levels, weights and errors of pooled entries.
+
+    They are sums of many entries and hence float64, whatever type Z has.
+    """
     return np.empty((3, Z.shape[0])), np.empty(Z.shape[0], np.intp)
 
 

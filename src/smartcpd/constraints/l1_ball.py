@@ -11,7 +11,22 @@ from smartcpd.errors import InvalidParameterError
 
 @dataclass(frozen=True)
 class L1Ball(EitherSign):
-    """sum |a| <= radius for every column: at most that much, in few entries."""
+    """The absolute values of every column sum to at most ``radius``, which leaves few nonzeros.
+
+    Parameters
+    ----------
+    radius : float
+        The bound, above 0.
+    nonnegative : bool, optional
+        Whether entries must not be negative; the loss decides by default.
+
+    Examples
+    --------
+    >>> from smartcpd import constraints
+    >>> constraints.get("l1-ball(1)").apply([[1.5], [0.5]]).round(6)
+    array([[1.],
+           [0.]])
+    """
 
     radius: float = 1.0
 
@@ -43,7 +58,8 @@ class L1Ball(EitherSign):
                 gamma[i] = Gamma[i, r]
                 total += z[i]
             if total > 1.0:
-                # The shrinkage is that of a simplex: it keeps signs, and its nu is positive here.
+                # The shrinkage is that of a simplex: it keeps signs, and its multiplier is positive
+                # here.
                 fit_unit_sum(z, gamma, to_dual, to_primal, mirror_p, 0.0, 0.0, work)
                 for i in range(z.size):
                     Z[i, r] = np.copysign(radius * z[i], Z[i, r])

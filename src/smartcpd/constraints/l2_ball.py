@@ -13,7 +13,22 @@ MAX_STEPS = 100
 
 @dataclass(frozen=True)
 class L2Ball(EitherSign):
-    """sum a² <= radius² for every column."""
+    """The squares of every column sum to at most the square of ``radius``.
+
+    Parameters
+    ----------
+    radius : float
+        The bound on the length of a column, above 0.
+    nonnegative : bool, optional
+        Whether entries must not be negative; the loss decides by default.
+
+    Examples
+    --------
+    >>> from smartcpd import constraints
+    >>> constraints.get("l2-ball(1)").apply([[3.0], [4.0]]).round(6)
+    array([[0.6],
+           [0.8]])
+    """
 
     radius: float = 1.0
 
@@ -43,7 +58,7 @@ class L2Ball(EitherSign):
 
 @inline
 def _multiplier(z, gamma, radius):
-    """The nu >= 0 for which z * gamma / (gamma + nu) has length ``radius``; 0 inside the ball.
+    """Return the nu >= 0 for which z * gamma / (gamma + nu) has length ``radius``, or 0 inside.
 
     1 / length is concave in nu, and straight where the weights are equal, so that Newton's method
     on it rises to the root without passing it.

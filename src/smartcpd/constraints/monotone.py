@@ -12,7 +12,23 @@ from smartcpd.errors import InvalidParameterError
 
 @dataclass(frozen=True)
 class Monotone(EitherSign):
-    """a[i] <= a[i+1] in every column; a[i] >= a[i+1] if ``decreasing``."""
+    """No column ever falls; or none ever rises, if ``decreasing``.
+
+    Parameters
+    ----------
+    decreasing : bool
+        The direction.
+    nonnegative : bool, optional
+        Whether entries must not be negative; the loss decides by default.
+
+    Examples
+    --------
+    >>> from smartcpd import constraints
+    >>> constraints.get("monotone").apply([[1.0], [4.0], [2.0]])
+    array([[1.],
+           [3.],
+           [3.]])
+    """
 
     decreasing: bool = False
 

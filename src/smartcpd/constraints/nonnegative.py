@@ -7,7 +7,15 @@ from smartcpd.constraints.base import Constraint
 
 @dataclass(frozen=True)
 class Nonnegative(Constraint):
-    """a >= 0; a little above 0 for mirror maps whose steps could not leave 0 again."""
+    """No entry is negative; for maps whose steps could not leave 0 again, none is quite 0.
+
+    Examples
+    --------
+    >>> from smartcpd import constraints
+    >>> constraints.get("nonnegative").apply([[-1.0], [3.0]])
+    array([[0.],
+           [3.]])
+    """
 
     name = "nonnegative"
     cone = True

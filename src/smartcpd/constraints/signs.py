@@ -11,7 +11,7 @@ from smartcpd.mirrors import Mirror
 
 @dataclass(frozen=True)
 class EitherSign(Constraint):
-    """A constraint with at most one parameter of its own, and a sign.
+    """A constraint with at most one parameter of its own, and a choice of sign.
 
     ``nonnegative=None`` leaves the sign to the loss: see ``within``.
     """
@@ -35,12 +35,12 @@ class EitherSign(Constraint):
         return self if self.nonnegative is not None else replace(self, nonnegative=nonnegative)
 
     def params(self, mirror: Mirror) -> tuple[float, float]:
-        """The parameter of its own (0 without one) and whether entries are nonnegative."""
+        """Return the parameter of its own (0 without one) and whether entries are nonnegative."""
         _, own, *_ = (*self.fields, 0.0)
         return float(own), float(not self.signed)
 
     def __str__(self) -> str:
-        """As the registry reads it: numbers by position, flags by name and only where set."""
+        """Return the text that the registry reads: numbers by position, flags by name where set."""
         shown = {f: getattr(self, f.name) for f in fields(self)}
         numbers = [f"{v:g}" for v in shown.values() if not isinstance(v, bool | None)]
         flags = [

@@ -11,7 +11,17 @@ from smartcpd.constraints.unit_sum import curvature_exponent, fit_unit_sum, work
 
 @dataclass(frozen=True)
 class Simplex(Constraint):
-    """a >= 0 and every column sums to 1; a little above 0 where the mirror map asks for it."""
+    """Every column is a distribution: its entries are nonnegative and sum to 1.
+
+    For mirror maps whose steps could not leave 0 again, no entry is quite 0.
+
+    Examples
+    --------
+    >>> from smartcpd import constraints
+    >>> constraints.get("simplex").apply([[0.4], [0.8]]).round(6)
+    array([[0.3],
+           [0.7]])
+    """
 
     name = "simplex"
     bounded = True

@@ -12,7 +12,22 @@ from smartcpd.errors import InvalidParameterError
 
 @dataclass(frozen=True)
 class Smoothness(EitherSign):
-    """The penalty weight / 2 * sum (a[i+1] - a[i])² over every column."""
+    """Columns pay weight / 2 * sum (a[i+1] - a[i])² for the differences between neighbours.
+
+    Parameters
+    ----------
+    weight : float
+        The price, 0 or more.
+    nonnegative : bool, optional
+        Whether entries must not be negative; the loss decides by default.
+
+    Examples
+    --------
+    >>> from smartcpd import constraints
+    >>> constraints.get("smoothness(0.5)").apply([[1.0], [3.0]]).round(6)
+    array([[1.5],
+           [2.5]])
+    """
 
     weight: float = 1.0
 

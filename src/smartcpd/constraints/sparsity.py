@@ -10,7 +10,22 @@ from smartcpd.errors import InvalidParameterError
 
 @dataclass(frozen=True)
 class Sparsity(EitherSign):
-    """The penalty weight * sum |a|, which sets small entries to exactly 0."""
+    """Entries pay weight * sum |a|, which sets small ones to exactly 0.
+
+    Parameters
+    ----------
+    weight : float
+        The price, 0 or more.
+    nonnegative : bool, optional
+        Whether entries must not be negative; the loss decides by default.
+
+    Examples
+    --------
+    >>> from smartcpd import constraints
+    >>> constraints.get("sparsity(1)").apply([[0.5], [3.0]])
+    array([[0.],
+           [2.]])
+    """
 
     weight: float = 1.0
 

@@ -12,7 +12,24 @@ from smartcpd.constraints.signs import EitherSign
 
 @dataclass(frozen=True)
 class Unimodal(EitherSign):
-    """Every column rises to a peak and falls from there. Of equally good peaks, the first."""
+    """Every column rises to a single peak and falls from there.
+
+    Among equally good peaks, the first is taken.
+
+    Parameters
+    ----------
+    nonnegative : bool, optional
+        Whether entries must not be negative; the loss decides by default.
+
+    Examples
+    --------
+    >>> from smartcpd import constraints
+    >>> constraints.get("unimodal").apply([[1.0], [5.0], [1.0], [2.0]])
+    array([[1. ],
+           [5. ],
+           [1.5],
+           [1.5]])
+    """
 
     name = "unimodal"
     cone = True
@@ -50,7 +67,7 @@ def _fit(z, weights, floor, column, gamma, work, errors):
 
 @inline
 def _best_rise(rising, falling):
-    """How many entries to fit by a rise, the rest by a fall: any such pair has a single peak."""
+    """Return how many entries to fit by a rise, the rest by a fall; such a pair has one peak."""
     n = rising.size
     best, least = n, rising[n - 1]
     for rise in range(n - 1, 0, -1):

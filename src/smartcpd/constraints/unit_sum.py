@@ -8,23 +8,26 @@ from smartcpd._kernels.elementary import exp, log
 NEWTON_STEPS = 30
 MAX_STEPS = 100
 SLACK = 1e-6
-"""How far, relatively, the ends of the first bracket move out, for a root at one of them."""
+"""Relative distance by which the first bracket is widened, for a root at one of its ends."""
 
 
 def curvature_exponent(mirror):
-    """The q of phi''(a) ~ a^q; a map without one gets slower steps, not other results."""
+    """Return the q for which phi''(a) ~ a^q; a map without one only gets slower steps."""
     return round(float(np.log2(mirror.unit(2.0) / mirror.unit(1.0))) - 1.0, 6)
 
 
 @inline
 def workspace(Z):
+    """Make room for the lines, the duals and the ends of the bracket."""
     return np.empty((4, Z.shape[0] + 2), Z.dtype)
 
 
 @inline
 def _follow_one(dual, gamma, bottom, top, offset, slope):
-    """Every dual as the line offset + slope * theta, theta being the dual of the entry that is the
-    first to reach 1. Returns theta as it is, and the one at which no entry exceeds 1 / n.
+    """Write every dual as a line offset + slope * theta.
+
+    theta is the dual of the entry that is the first to reach 1. Its present value is returned, and
+    the value at which no entry exceeds 1 / n.
     """
     k, nearest = 0, -np.inf
     largest = np.finfo(dual.dtype).max
@@ -47,7 +50,7 @@ def _follow_one(dual, gamma, bottom, top, offset, slope):
 
 @inline
 def _total_and_rise(a, slope, floor, q):
-    """Clip a at the floor; its sum, and the derivative of phi'(sum) by theta."""
+    """Clip a at the floor; return its sum, and the derivative of phi'(sum) by theta."""
     total, rise = 0.0, 0.0
     if q == -1.0:  # The entropy is the common case, and needs no power.
         for i in range(a.size):

@@ -38,7 +38,7 @@ TABLE_2022 = DataFile(
 def chicago_crime(
     which: Literal["auto", "frostt", "2022"] = "auto", *, fetch: bool = True
 ) -> RealData:
-    """Crime reports in Chicago, counted by day, hour, community area and type.
+    """Return crime reports in Chicago, counted by day, hour, community area and type.
 
     Parameters
     ----------
@@ -65,6 +65,12 @@ def chicago_crime(
     Formidable Repository of Open Sparse Tensors and Tools*, 2017.
     Without a network: put ``chicago-crime-comm.tns.gz`` (or ``chicago_crime_2022.csv.gz``) into a
     folder and set the environment variable ``SMARTCPD_DATA`` to it.
+
+    Examples
+    --------
+    >>> from smartcpd import datasets
+    >>> datasets.chicago_crime("frostt").tensor.shape  # doctest: +SKIP
+    (6186, 24, 77, 32)
     """
     if which not in ("auto", "frostt", "2022"):
         raise InvalidParameterError(f"which must be 'auto', 'frostt' or '2022'; got {which!r}.")

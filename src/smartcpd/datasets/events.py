@@ -13,7 +13,22 @@ from smartcpd.datasets.planted import Seed, checked
 
 
 class PlantedEvents(NamedTuple):
-    """Sparse counts, and the factors of their expected values."""
+    """Sparse counts, and the factors of their expected values.
+
+    Attributes
+    ----------
+    data : SparseTensor
+        The counts.
+    factors : list of ndarray
+        The factors, one a mode; the model that they make is the expected data.
+
+    Examples
+    --------
+    >>> from smartcpd import datasets
+    >>> planted = datasets.events((10, 8, 6), rank=2, n_events=100, random_state=0)
+    >>> [A.shape for A in planted.factors]
+    [(10, 2), (8, 2), (6, 2)]
+    """
 
     data: SparseTensor
     factors: list[np.ndarray]
@@ -27,7 +42,7 @@ def events(
     concentration: float = 0.3,
     random_state: Seed = None,
 ) -> PlantedEvents:
-    """Counts of events, most cells empty.
+    """Simulate counts of events, most cells empty.
 
     Every event draws one of the components, all equally likely, then its index in each mode from
     that component's column.
@@ -49,6 +64,13 @@ def events(
     Returns
     -------
     PlantedEvents
+
+    Examples
+    --------
+    >>> from smartcpd import datasets
+    >>> X, factors = datasets.events((10, 8, 6), rank=2, n_events=100, random_state=0)
+    >>> X
+    SparseTensor(10x8x6, 56 nonzeros, 11.7 %, uint8)
     """
     shape, rank, rng = checked(shape, rank, random_state)
     check_integer("n_events", n_events, at_least=1)
@@ -65,7 +87,7 @@ def events(
 
 
 def _draw(probabilities: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
-    """Indices by inverting the distribution function."""
+    """Draw indices by inverting the distribution function."""
     up_to = np.cumsum(probabilities)
     drawn = np.searchsorted(up_to, rng.random(count) * up_to[-1], side="right")
     return np.minimum(drawn, probabilities.size - 1)

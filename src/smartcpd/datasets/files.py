@@ -1,4 +1,4 @@
-"""Where the files of real data sets are: in a folder of the user's, or fetched once and kept."""
+"""Files of real data sets: found in a folder of the user's, or fetched once and kept."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from smartcpd.errors import DataNotFoundError, MissingExtraError
 
 FOLDER = "SMARTCPD_DATA"
-"""Environment variable with the user's own folder of data files."""
+"""The environment variable with the user's own folder of data files."""
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,9 @@ class DataFile:
     names : tuple of str
         Names under which it is looked for, the publisher's own first.
     url : str
-        Where it can be fetched without a person looking.
+        The address from which a program can fetch it.
     page : str
-        Where a person finds it.
+        The address at which a person finds it.
     sha256 : str or None
         None where the publisher's file could not be inspected when this was written.
     address : callable, optional
@@ -41,7 +41,7 @@ class DataFile:
     address: Callable[[str], str] | None = None
 
     def found(self) -> Path | None:
-        """The file in the user's folder, if it is there."""
+        """Return the file in the user's folder, if it is there."""
         folder = os.environ.get(FOLDER)
         if not folder:
             return None
@@ -49,12 +49,12 @@ class DataFile:
         return next((path for path in paths if path.is_file()), None)
 
     def path(self, fetch: bool = True) -> Path:
-        """The file in the user's folder, or in the cache, fetched if need be.
+        """Return the file in the user's folder, or in the cache, fetched if need be.
 
         Raises
         ------
         DataNotFoundError
-            With what to put where.
+            If it is nowhere; the message says what to put where.
         MissingExtraError
             If the file would have to be fetched and pooch is not installed.
         """
@@ -66,7 +66,7 @@ class DataFile:
         return self._fetched()
 
     def _kept(self) -> Path | None:
-        """The file as it was fetched before."""
+        """Return the file as it was fetched before."""
         try:
             import pooch
         except ImportError:

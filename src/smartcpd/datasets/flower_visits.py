@@ -16,13 +16,13 @@ from smartcpd.errors import InvalidDataError
 
 YEARS = range(2011, 2016)
 OUTSIDE = ("BD", "BH", "BS", "CNE", "CNM", "CNT")
-"""Meadows of the table that are not among the twelve of the paper."""
+"""Meadows in the table that are not among the twelve of the paper."""
 COLUMNS = ("MEADOW", "PLTSP_NAME", "VISSP_NAME")
 PACKAGE = "https://pasta.lternet.edu/package/data/eml/knb-lter-and/5216/8"
 
 
 def _first_table(package: str) -> str:
-    """The address of the first table of a data package, whose name only its server knows."""
+    """Return the address of the first table of a data package, whose name only its server knows."""
     with urlopen(package, timeout=30) as answer:
         return f"{package}/{answer.read().decode().split()[0]}"
 
@@ -38,10 +38,11 @@ SA026 = DataFile(
 
 
 def pollinators(*, fetch: bool = True) -> RealData:
-    """How often an insect visited a plant on a day, in meadows of the Oregon Cascades.
+    """Return how often an insect visited a plant on a day, in meadows of the Oregon Cascades.
 
-    Years 2011 to 2015. Every row of the table is a visit. Rows without the name of the plant or of
-    the visitor are left out, and so are the six meadows that are not among the paper's twelve.
+    The years are 2011 to 2015. Every row of the table is a visit. Rows without the name of the
+    plant or of the visitor are left out, and so are the six meadows that are not among the paper's
+    twelve.
 
     Parameters
     ----------
@@ -64,6 +65,12 @@ def pollinators(*, fetch: bool = True) -> RealData:
     Andrews Experimental Forest, 2011 to 2021*, version 8, Environmental Data Initiative, 2022.
     Without a network: download the first table of the package, put it as ``SA02601.csv`` into a
     folder and set the environment variable ``SMARTCPD_DATA`` to it.
+
+    Examples
+    --------
+    >>> from smartcpd import datasets
+    >>> [mode.name for mode in datasets.pollinators().modes]  # doctest: +SKIP
+    ['pollinator', 'plant', 'date']
     """
     visits = list(_visits(SA026.path(fetch)))
     if not visits:
@@ -80,7 +87,7 @@ def pollinators(*, fetch: bool = True) -> RealData:
 
 
 def _visits(path: Path) -> Iterator[tuple[str, str, str]]:
-    """Pollinator, plant and date of the rows that count."""
+    """Yield pollinator, plant and date of the rows that count."""
     with open(path, newline="", encoding="utf-8-sig", errors="replace") as lines:
         reader = csv.DictReader(lines)
         names = {name.strip().upper(): name for name in reader.fieldnames or ()}
@@ -101,7 +108,7 @@ def _visits(path: Path) -> Iterator[tuple[str, str, str]]:
 
 
 def _day(text: str) -> str:
-    """The date of "2011-07-02", "2011-07-02 10:15:00" or "7/2/2011 10:15"."""
+    """Return the date of "2011-07-02", "2011-07-02 10:15:00" or "7/2/2011 10:15"."""
     date = text.strip().replace("T", " ").split(" ")[0]
     if "/" not in date:
         return date

@@ -21,7 +21,22 @@ _CUBE = (100, 100, 100)
 
 
 class Planted(NamedTuple):
-    """Data, and the factors it was made from."""
+    """Simulated data, and the factors it was made from.
+
+    Attributes
+    ----------
+    data : ndarray
+        The data.
+    factors : list of ndarray
+        The factors, one a mode.
+
+    Examples
+    --------
+    >>> from smartcpd import datasets
+    >>> planted = datasets.count((4, 3, 2), rank=2, random_state=0)
+    >>> planted.data.shape, [A.shape for A in planted.factors]
+    ((4, 3, 2), [(4, 2), (3, 2), (2, 2)])
+    """
 
     data: np.ndarray
     factors: list[np.ndarray]
@@ -35,7 +50,7 @@ def count(
     outliers: float = 0.05,
     random_state: Seed = None,
 ) -> Planted:
-    """Poisson counts whose means are a sum of components.
+    """Simulate Poisson counts whose means are a sum of components.
 
     Parameters
     ----------
@@ -54,6 +69,13 @@ def count(
     -------
     Planted
         Data in the smallest unsigned integers that hold it.
+
+    Examples
+    --------
+    >>> from smartcpd import datasets
+    >>> X, factors = datasets.count((4, 3, 2), rank=2, random_state=0)
+    >>> X.dtype, X.shape
+    (dtype('uint8'), (4, 3, 2))
     """
     shape, rank, rng = checked(shape, rank, random_state)
     factors = spiky_factors(shape, rank, a_max, outliers, rng)
@@ -68,15 +90,26 @@ def binary(
     outliers: float = 0.05,
     random_state: Seed = None,
 ) -> Planted:
-    """Zeros and ones whose odds are a sum of components: P(x = 1) = m / (1 + m).
+    """Simulate zeros and ones whose odds are a sum of components: P(x = 1) = m / (1 + m).
 
-    The parameters are those of `count`. At 100 x 100 x 100 and rank 20, a_max from 0.2 to 0.5
-    gives from 5 to 40 % ones.
+    At 100 x 100 x 100 and rank 20, a_max from 0.2 to 0.5 gives from 5 to 40 % ones.
+
+    Parameters
+    ----------
+    shape, rank, a_max, outliers, random_state
+        As for `count`.
 
     Returns
     -------
     Planted
         Data in uint8.
+
+    Examples
+    --------
+    >>> from smartcpd import datasets
+    >>> X, factors = datasets.binary((10, 10, 10), rank=3, random_state=0)
+    >>> sorted(set(X.ravel().tolist()))
+    [0, 1]
     """
     shape, rank, rng = checked(shape, rank, random_state)
     factors = spiky_factors(shape, rank, a_max, outliers, rng)
@@ -86,7 +119,7 @@ def binary(
 def gamma(
     shape: Sequence[int] = _CUBE, rank: int = 20, *, snr: float = 20.0, random_state: Seed = None
 ) -> Planted:
-    """Positive data with multiplicative gamma noise of mean 1 and variance 10^(-snr/10).
+    """Simulate positive data with multiplicative gamma noise of mean 1 and variance 10^(-snr/10).
 
     Parameters
     ----------
@@ -99,6 +132,13 @@ def gamma(
     -------
     Planted
         Data in float64, factors uniform between 0 and 1.
+
+    Examples
+    --------
+    >>> from smartcpd import datasets
+    >>> X, factors = datasets.gamma((4, 3, 2), rank=2, random_state=0)
+    >>> bool((X > 0).all())
+    True
     """
     shape, rank, rng = checked(shape, rank, random_state)
     k = _power_ratio(snr)
@@ -113,7 +153,7 @@ def simplex(
     events: float | None = None,
     random_state: Seed = None,
 ) -> Planted:
-    """A sum of products of distributions: every column of the factors sums to 1.
+    """Simulate a sum of products of distributions: every column of the factors sums to 1.
 
     Parameters
     ----------
@@ -127,6 +167,13 @@ def simplex(
     -------
     Planted
         Data in float64.
+
+    Examples
+    --------
+    >>> from smartcpd import datasets
+    >>> X, factors = datasets.simplex((4, 3, 2), rank=2, random_state=0)
+    >>> round(float(X.sum()), 6)
+    2.0
     """
     shape, rank, rng = checked(shape, rank, random_state)
     if events is not None:
@@ -147,7 +194,7 @@ def gaussian(
     nonnegative: bool = True,
     random_state: Seed = None,
 ) -> Planted:
-    """Real data with additive normal noise.
+    """Simulate real data with additive normal noise.
 
     Parameters
     ----------
@@ -162,11 +209,18 @@ def gaussian(
     -------
     Planted
         Data in float64.
+
+    Examples
+    --------
+    >>> from smartcpd import datasets
+    >>> X, factors = datasets.gaussian((4, 3, 2), rank=2, random_state=0)
+    >>> X.dtype, X.shape
+    (dtype('float64'), (4, 3, 2))
     """
     shape, rank, rng = checked(shape, rank, random_state)
     draw = rng.random if nonnegative else rng.standard_normal
     factors = [draw((size, rank)) for size in shape]
-    # The sum of all squared model values, without the tensor.
+    # The sum of all squared model values is computed from Gram matrices, without the tensor.
     power = np.prod([A.T @ A for A in factors], axis=0).sum() / math.prod(shape)
     sigma = math.sqrt(power / _power_ratio(snr))
     noisy = _drawn_floats(lambda m: m + sigma * rng.standard_normal(m.size), factors)
@@ -176,7 +230,7 @@ def gaussian(
 def spiky_factors(
     shape: Sequence[int], rank: int, a_max: float, outliers: float, rng: np.random.Generator
 ) -> list[np.ndarray]:
-    """Uniform columns with a few entries of a scale ten times larger."""
+    """Draw uniform columns with a few entries of a scale ten times larger."""
     _check_positive("a_max", a_max)
     if not 0 <= outliers <= 1:
         raise InvalidParameterError(f"outliers must be between 0 and 1; got {outliers!r}.")
@@ -194,7 +248,7 @@ def spiky_factors(
 def _drawn_integers(
     loss: Loss, factors: Sequence[np.ndarray], rng: np.random.Generator
 ) -> np.ndarray:
-    """Draws in the smallest unsigned integers; no wider tensor of full size ever exists."""
+    """Draw data in the smallest unsigned integers; no wider tensor of full size ever exists."""
     data = np.empty([len(A) for A in factors], np.uint8)
     for where, m in slabs(factors):
         drawn = loss.simulate(m, rng)
@@ -216,6 +270,7 @@ def _drawn_floats(draw: Draw, factors: Sequence[np.ndarray]) -> np.ndarray:
 def checked(
     shape: Any, rank: Any, random_state: Seed
 ) -> tuple[tuple[int, ...], int, np.random.Generator]:
+    """Return the shape, the rank and a generator, or raise an error that names what is wrong."""
     try:
         sizes = tuple(operator.index(size) for size in shape)
     except TypeError:

@@ -1,4 +1,4 @@
-"""What real data is returned as: a labelled tensor that says where it comes from."""
+"""The type of real data: a labelled tensor that says where it comes from."""
 
 from __future__ import annotations
 
@@ -21,6 +21,13 @@ class RealData(LabelledTensor):
         Which data this is, in words.
     simulated : bool
         Whether it is a stand-in that was drawn at random, not data that anybody observed.
+
+    Examples
+    --------
+    >>> from smartcpd import datasets
+    >>> X = datasets.stand_in("reports", ["day", "hour"], (30, 24), 200, random_state=0)
+    >>> X.simulated
+    True
     """
 
     tensor: SparseTensor
@@ -33,7 +40,7 @@ class RealData(LabelledTensor):
 
 
 def counted(rows: Sequence[np.ndarray], modes: Sequence[Mode], source: str) -> RealData:
-    """Events as a tensor of counts in the smallest integers that hold them."""
+    """Count events into a tensor of the smallest integers that hold the counts."""
     shape = tuple(len(mode) for mode in modes)
     cells, counts = np.unique(np.ravel_multi_index(tuple(rows), shape), return_counts=True)
     values = counts.astype(np.min_scalar_type(int(counts.max())))
@@ -42,6 +49,6 @@ def counted(rows: Sequence[np.ndarray], modes: Sequence[Mode], source: str) -> R
 
 
 def coded(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The labels that occur, sorted, and the number of each row's."""
+    """Return the distinct labels, sorted, and the place of each row's label among them."""
     names, codes = np.unique(labels, return_inverse=True)
     return names, codes.reshape(-1)

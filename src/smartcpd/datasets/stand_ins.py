@@ -27,9 +27,37 @@ def stand_in(
     binary: bool = False,
     random_state: Seed = None,
 ) -> RealData:
-    """Planted events (rank 10) in place of ``what``, with about ``nnz`` nonzeros."""
+    """Simulate a stand-in for data that is not at hand: events of rank 10 of the same size.
+
+    Parameters
+    ----------
+    what : str
+        The data that is replaced, for ``source``.
+    names : sequence of str
+        Names of the modes.
+    shape : sequence of int
+        Two modes or more.
+    nnz : int
+        About how many nonzeros.
+    binary : bool
+        Whether nonzeros are ones instead of counts.
+    random_state : int, Generator or None
+        A seed, or a generator to draw from.
+
+    Returns
+    -------
+    RealData
+        With ``simulated`` set.
+
+    Examples
+    --------
+    >>> from smartcpd import datasets
+    >>> X = datasets.stand_in("reports", ["day", "hour"], (30, 24), 200, random_state=0)
+    >>> X.tensor
+    SparseTensor(30x24, 189 nonzeros, 26.2 %, uint8)
+    """
     tensor = events(shape, RANK, nnz, random_state=random_state).data
-    # Some events share a cell: draw as many more.
+    # Some events share a cell, so that more are drawn in proportion.
     tensor = events(shape, RANK, round(nnz * nnz / tensor.nnz), random_state=random_state).data
     if binary:
         tensor = SparseTensor(tensor.indices, np.ones(tensor.nnz, np.uint8), tensor.shape)

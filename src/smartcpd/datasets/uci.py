@@ -24,10 +24,10 @@ COLLEGE_MSG = DataFile(
 
 
 def uci_chat(n_senders: int = 400, *, fetch: bool = True) -> RealData:
-    """Who wrote to whom on which day at the University of California, Irvine, in 2004.
+    """Return who wrote to whom on which day at the University of California, Irvine, in 2004.
 
-    Messages among the most prolific senders (the lower id wins a tie); days of 24 hours are counted
-    from the first of these messages. A cell is 1 if there was a message.
+    The messages are those among the most prolific senders (the lower id wins a tie); days of 24
+    hours are counted from the first of these messages. A cell is 1 if there was a message.
 
     Parameters
     ----------
@@ -51,6 +51,12 @@ def uci_chat(n_senders: int = 400, *, fetch: bool = True) -> RealData:
     and interaction: network analysis of an online community*, JASIST 60(5), 2009.
     Without a network: put ``CollegeMsg.txt.gz`` into a folder and set the environment variable
     ``SMARTCPD_DATA`` to it.
+
+    Examples
+    --------
+    >>> from smartcpd import datasets
+    >>> datasets.uci_chat().tensor.shape  # doctest: +SKIP
+    (400, 400, 188)
     """
     check_integer("n_senders", n_senders, at_least=2)
     messages = _messages(fetch)
@@ -77,7 +83,7 @@ def uci_chat(n_senders: int = 400, *, fetch: bool = True) -> RealData:
 
 
 def _messages(fetch: bool) -> np.ndarray:
-    """Sender, receiver and Unix time, with or without a line of names on top."""
+    """Return sender, receiver and Unix time, with or without a line of names on top."""
     path = COLLEGE_MSG.path(fetch)
     with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as lines:
         first = next(lines)

@@ -1,4 +1,4 @@
-"""Fits on a Dask cluster: partitions stay with workers, and what they say about them is added up.
+"""Fits on a Dask cluster: the data stays with the workers, whose sums are added up.
 
 A *shard* is what one worker holds: neighbouring parts of a partitioned folder, or an element of a
 list of tensors. `worker` is what runs there, `pool` sends the questions and survives lost workers,

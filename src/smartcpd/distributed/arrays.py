@@ -1,4 +1,4 @@
-"""A dense array that the workers of a cluster read: they descend on tiles and add up blocks of it.
+"""Fits of a dense array whose tiles and blocks are read by the workers of a cluster.
 
 A task is a function of its cells, the factors of their rows and a seed: one whose worker is lost is
 made again by another, with the same result.
@@ -22,18 +22,18 @@ from smartcpd._data.storage.dense import Dense
 from smartcpd._data.tiled.source import source_of
 from smartcpd._data.tiled.storage import TiledArray, Where
 from smartcpd._data.tiled.tiles import RowsByMode
-from smartcpd._methods.base import Settings, Task
+from smartcpd._methods.base import Settings
+from smartcpd._methods.one_tile import Found, TileTask, descended
 from smartcpd._objectives.tiled import BlockSum, block_sum
 from smartcpd._problem.checkpoints.journal import Journal
 from smartcpd._problem.problem import Problem
-from smartcpd._strategies.tile_descent import Found, TileTask, descended
 from smartcpd.distributed.sharing import workers_of
 from smartcpd.distributed.traffic import Traffic
 from smartcpd.errors import ClusterError, IncompatibleError, InvalidDataError
 from smartcpd.losses import Loss
 
 TILES_A_WORKER = 2
-"""At least so many tiles there are for each worker, so that all have something to do."""
+"""Least number of tiles for each worker, so that all have something to do."""
 
 
 class ArrayCluster:
@@ -47,10 +47,11 @@ class ArrayCluster:
         self.n_threads = min(int(worker["nthreads"]) for worker in workers)
         limits = [int(w["memory_limit"]) for w in workers if w.get("memory_limit")]
         self.memory = min(limits) // 2 if limits else budget(None)
-        """What a fit may use of the smallest worker."""
+        """The bytes that a fit may use on the smallest worker."""
 
-    def for_task(self, task: Task) -> TileWorkers:
-        return TileWorkers(self, task)
+    def for_fit(self, problem: Problem, settings: Settings) -> TileWorkers:
+        """The workers, as one fit asks them for descents on tiles."""
+        return TileWorkers(self, problem, settings)
 
     def block_sums(
         self,
@@ -59,7 +60,7 @@ class ArrayCluster:
         tasks: Sequence[tuple[Where, np.ndarray]],
         want_gradient: bool,
     ) -> list[BlockSum | None]:
-        """The sums over blocks, in their order, each by some worker."""
+        """Return the sums over blocks, in their order, each computed by some worker."""
         common = (slim(storage), loss, want_gradient, self.n_threads)
         found = self.ask(
             [(_block_answer, common, self.cells(storage, where), where, A) for where, A in tasks],
@@ -70,8 +71,11 @@ class ArrayCluster:
         return found
 
     def cells(self, storage: TiledArray, where: Sequence[Any]) -> Any:
-        """The cells at some slices or rows, where they can be had cheapest: of a Dask array its own
-        workers have them (data, mask, weights); None for what the worker reads by itself."""
+        """Return the cells at some slices or rows: data, mask and weights.
+
+        Those of a Dask array stay with the workers that have them; None stands for what a worker
+        reads by itself.
+        """
         parts = (storage.source.array, storage.mask, storage.weights)
         if type(parts[0]).__module__.split(".")[0] != "dask":
             return None
@@ -83,9 +87,10 @@ class ArrayCluster:
         return self.client.compute(array) if hasattr(array, "dask") else array
 
     def ask(self, tasks: Sequence[tuple[Any, ...]], names: Sequence[str], sent: int) -> list[Any]:
-        """What functions of arguments return, in their order; each returns its seconds as well.
+        """Return what tasks return, in their order; a task is a function and its arguments.
 
-        ``names`` are what messages call the parts of the array that tasks are about.
+        Every function returns its seconds as well. ``names`` are what messages call the parts of
+        the array that tasks are about.
         """
         from distributed import KilledWorker
         from distributed.comm import CommClosedError
@@ -112,19 +117,19 @@ class ArrayCluster:
 
 
 class TileWorkers:
-    """Descents on tiles, made by the workers of a cluster for one run of a solver."""
+    """Runs descents on tiles on the workers of a cluster, for one run of a solver."""
 
-    def __init__(self, cluster: ArrayCluster, task: Task) -> None:
+    def __init__(self, cluster: ArrayCluster, problem: Problem, settings: Settings) -> None:
         self.cluster = cluster
         self.count = cluster.count
-        self.storage = task.problem.stored_as(TiledArray)
+        self.storage = problem.stored_as(TiledArray)
         self.common = (
-            replace(task.problem, storage=slim(self.storage)),
-            replace(task.settings, journal=Journal(), n_threads=cluster.n_threads),
+            replace(problem, storage=slim(self.storage)),
+            replace(settings, journal=Journal(), n_threads=cluster.n_threads),
         )
 
     def founds(self, tasks: Sequence[TileTask]) -> list[Found | None]:
-        """What descents found, in the order of tasks; None for tiles of which nothing was observed.
+        """Return what descents found, in the order of tasks; None for tiles without observed cells.
 
         All are made at the same time, as far as there are workers.
         """
@@ -153,7 +158,7 @@ def slim(storage: TiledArray) -> TiledArray:
 
 
 def _tile_answer(common: tuple[Problem, Settings], cells: Any, task: TileTask) -> Any:
-    """Runs on a worker; the seconds it takes are those after the tile is there."""
+    """Descend on a tile, on a worker; the seconds returned begin when the tile is there."""
     problem, settings = common
     storage = problem.stored_as(TiledArray)
     with threads.limited_to(threads.resolve(settings.n_threads)):
@@ -167,7 +172,7 @@ def _tile_answer(common: tuple[Problem, Settings], cells: Any, task: TileTask) -
 def _block_answer(
     common: tuple[TiledArray, Loss, bool, int], cells: Any, where: Where, A: np.ndarray
 ) -> Any:
-    """Runs on a worker, as `_tile_answer`."""
+    """Sum over a block, on a worker; the seconds returned begin when the block is there."""
     storage, loss, want_gradient, n_threads = common
     with threads.limited_to(threads.resolve(n_threads)):
         block = storage.block(where, loss) if cells is None else _dense(cells, loss)
@@ -177,7 +182,7 @@ def _block_answer(
 
 
 def _dense(cells: list[Any], loss: Loss) -> Dense:
-    """A part of a Dask array as its workers have it."""
+    """Return a part of a Dask array as a dense storage, on the worker that has it."""
     try:
         array, mask, weights = cells
         return Dense.of_block(array, mask, weights, loss, None)
@@ -189,7 +194,7 @@ def _dense(cells: list[Any], loss: Loss) -> Dense:
 def fit_array_on(
     client: Any, X: Any, modes: Any, parameters: dict[str, Any], fit: Callable[..., Any]
 ) -> Any:
-    """What ``fit`` returns for an array that all workers can read, which descend on its tiles."""
+    """Fit an array that all workers can read, by descents on its tiles."""
     source = source_of(X)
     assert source is not None
     if source.title == "an HDF5 data set" or isinstance(X, np.memmap):
@@ -221,7 +226,7 @@ def fit_array_on(
 
 
 def with_checkpoint(error: ClusterError, path: Any) -> ClusterError:
-    """The same error, with what can be done about it."""
+    """Return the same error with the advice to resume from the checkpoint, if there is one."""
     how = (
         f"The checkpoint is in {path}: go on from it with resume=True and another client."
         if path is not None

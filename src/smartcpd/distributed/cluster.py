@@ -1,4 +1,4 @@
-"""A cluster, and how fits use it."""
+"""A Dask client together with the settings of fits on it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any
 
+from smartcpd._data.labels import taken_off
 from smartcpd._problem.problem import check_integer
 from smartcpd.errors import IncompatibleError, InvalidParameterError, MissingExtraError
 from smartcpd.partitions.held import HeldParts, held_parts
@@ -15,11 +16,12 @@ from smartcpd.partitions.tensor import PartitionedTensor
 
 @dataclass(frozen=True)
 class Cluster:
-    """A Dask client, with settings.
+    """A Dask client, with settings for the fits that run on it.
 
     Parameters
     ----------
     client : distributed.Client
+        The connection to the scheduler.
     local_updates : "auto" or int
         Updates that workers make on their own before what they found is put together. "auto"
         measures the first rounds and takes as many as keep communication below a fifth of the time,
@@ -28,6 +30,14 @@ class Cluster:
     shards : int, optional
         Into how many pieces a partitioned folder is divided, each held by one worker; as many as
         there are workers by default.
+
+    Examples
+    --------
+    >>> from distributed import Client  # doctest: +SKIP
+    >>> from smartcpd import decompose, read
+    >>> from smartcpd.distributed import Cluster
+    >>> cluster = Cluster(Client("tcp://host:8786"), local_updates=4)  # doctest: +SKIP
+    >>> model = decompose(read("events.parts"), 10, client=cluster)  # doctest: +SKIP
     """
 
     client: Any
@@ -42,7 +52,7 @@ class Cluster:
 
 
 def as_cluster(client: Any) -> Cluster:
-    """A Dask client, or one with settings."""
+    """Return a cluster for a Dask client, or the cluster that was given."""
     cluster = client if isinstance(client, Cluster) else Cluster(client)
     try:
         from distributed import Client
@@ -60,9 +70,7 @@ def as_cluster(client: Any) -> Cluster:
 
 
 def parts_of(X: Any) -> PartitionedTensor:
-    """What a cluster can share out: a partitioned folder, or a list of tensors."""
-    from smartcpd._data.labels import taken_off
-
+    """Return what a cluster can share out: a partitioned folder, or a list of tensors."""
     return _parts_of(taken_off(X)[0])
 
 

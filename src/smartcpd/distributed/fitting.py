@@ -1,4 +1,4 @@
-"""A fit whose data is with the workers of a cluster."""
+"""A fit whose data is held by the workers of a cluster."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from smartcpd.errors import ClusterError
 
 
 def fit_on(client: Any, X: Any, parameters: dict[str, Any], fit: Callable[..., Any]) -> Any:
-    """What ``fit`` returns for data that the workers of a cluster pass over."""
+    """Fit data that the workers of a cluster hold and pass over."""
     cluster = as_cluster(client)
     tensor, modes = taken_off(X)
     if source_of(tensor) is not None:

@@ -14,31 +14,32 @@ if TYPE_CHECKING:
     from smartcpd.distributed.pool import Pool
 
 ATTEMPTS = 20
-"""Times that a question is asked again before the cluster is given up."""
+"""How often a question is asked again before the cluster is given up."""
 
 FETCHING = 5.0
-"""Seconds that an answer may be on its way before somebody looks whether its worker is alive."""
+"""Seconds after which a late answer makes the fit check whether its worker is alive."""
 
 Arguments = Callable[[Shard], tuple[Any, ...]]
 
 
 @dataclass
 class Inquiry:
-    """Its futures (two, if a worker was too slow), and the answer when there is one."""
+    """A question to one shard: its futures (two, if a worker was too slow), and its answer."""
 
     pool: Pool
     shard: Shard
     question: Callable[..., Any]
     arguments: Arguments
     state: Arguments | None
-    """Arguments for a worker that lacks what earlier questions left with another."""
+    """Makes the arguments for a worker that lacks what earlier questions left with another."""
     futures: list[Any] = field(default_factory=list)
     asked_of: str = ""
-    """The worker that was asked last: the shard may have another home since, if that is gone."""
+    """The worker that was asked last; the shard has another home since, if that worker is gone."""
     tries: int = 0
     answer: Answer | None = None
 
     def ask(self, make: Arguments, with_entries: bool = False) -> None:
+        """Send the question to the worker that has the shard."""
         task = self.pool.submit(self.shard, self.question, make(self.shard), with_entries)
         self.futures.append(task)
         self.asked_of = self.pool.homes[self.shard.number]
@@ -65,11 +66,12 @@ class Inquiry:
         self.ask(make, with_entries=found is not None and found.lacks_entries)
 
     def ask_another(self) -> None:
-        """Give the shard to another worker too; whoever answers first is believed."""
+        """Give the shard to another worker too; the first answer counts."""
         self.pool.move(self.shard)
         self.ask(self.arguments if self.state is None else self.state)
 
     def drop(self) -> None:
+        """Cancel what is still under way."""
         for future in self.futures:
             if future.status == "pending":
                 future.cancel()
@@ -81,7 +83,7 @@ class Inquiry:
         return all(future.status != "pending" for future in self.futures)
 
     def _found(self) -> Answer | None:
-        """The first answer."""
+        """Return the first answer, if there is one."""
         for future in self.futures:
             if future.status == "finished":
                 found = self._fetched(future)
@@ -98,7 +100,7 @@ class Inquiry:
         return None
 
     def _fetched(self, future: Any) -> Answer | None:
-        """What was found, unless it is lost: Dask would wait for its worker to come back."""
+        """Return an answer, unless it is lost: Dask would wait for its worker to come back."""
         while True:
             try:
                 return future.result(timeout=FETCHING)
@@ -110,7 +112,7 @@ class Inquiry:
 
 
 def _raise_unless_lost(error: BaseException) -> None:
-    """Errors of ours go up; those that come with the loss of a worker do not."""
+    """Raise errors of ours; those that come with the loss of a worker are left out."""
     from distributed import KilledWorker
     from distributed.comm import CommClosedError
 

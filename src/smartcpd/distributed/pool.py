@@ -1,4 +1,4 @@
-"""Questions to all shards at once, whatever becomes of workers on the way."""
+"""Questions to all shards at once, which survive the loss of workers."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from smartcpd.distributed.worker import Shard, answer, forget
 from smartcpd.partitions.tensor import PartitionedTensor
 
 PATIENCE = 3.0
-"""Times as long as the others took, after which a shard is given to another worker too, ..."""
+"""A shard is given to another worker too after this many times as long as the others took, ..."""
 LEAST_PATIENCE = 5.0
-"""... in seconds; loading and compiling for the first time are no reason to."""
+"""... but not before so many seconds, since loading and compiling take a while at first."""
 
 
 @dataclass
@@ -31,19 +31,20 @@ class Pool:
     client: Any
     shards: list[Shard]
     n_threads: int
-    """Of a worker."""
+    """Number of threads of a worker."""
     entries: Callable[[Shard], list[Entries]] | None = None
-    """What is sent to workers that cannot load a shard themselves."""
+    """Returns the entries of a shard, for workers that cannot load it themselves."""
     homes: dict[int, str] = field(default_factory=dict)
-    """Addresses of workers, by the numbers of shards."""
+    """The address of the worker that has each shard, by the shard's number."""
     traffic: Traffic = field(default_factory=Traffic)
     moved: int = 0
-    """Shards that had to be given to another worker."""
+    """How many shards had to be given to another worker."""
     local_updates: int | None = None
-    """Of the rounds that workers made on their own, if there were any."""
+    """Number of local updates a round at the end of the fit, if workers made any."""
 
     @classmethod
     def of(cls, cluster: Cluster, X: PartitionedTensor) -> Pool:
+        """Divide a tensor into shards and give each to a worker."""
         workers = workers_of(cluster.client)
         shards = shards_of(X, cluster.shards or len(workers))
         check_memory(shards, workers)
@@ -57,7 +58,7 @@ class Pool:
     def ask(
         self, question: Callable[..., Any], arguments: Arguments, state: Arguments | None = None
     ) -> list[Any]:
-        """The answers of all shards, in order.
+        """Return the answers of all shards, in order.
 
         ``arguments`` are made for each shard; ``state`` makes those for a worker that does not have
         what earlier questions left with the worker before.
@@ -89,7 +90,7 @@ class Pool:
         arguments: tuple[Any, ...],
         with_entries: bool,
     ) -> Any:
-        """A future of the answer of the worker that has the shard."""
+        """Return a future of the answer of the worker that has the shard."""
         if self.client.status != "running":
             raise gone(self.client)
         sent = self.entries(shard) if with_entries and self.entries is not None else None
@@ -108,7 +109,7 @@ class Pool:
             )
 
     def settle(self) -> None:
-        """Shards whose worker is gone get another, as do those that have none yet."""
+        """Give a worker to every shard that has none yet, or whose worker is gone."""
         workers = sorted(workers_of(self.client))
         for shard in self.shards:
             home = self.homes.get(shard.number)
@@ -117,7 +118,7 @@ class Pool:
                 self.homes[shard.number] = lightest(workers, self.homes)
 
     def move(self, shard: Shard) -> None:
-        """From a worker that is slow to the one, of the others, that has the fewest shards."""
+        """Move a shard from a slow worker to the one of the others that has the fewest shards."""
         slow = self.homes[shard.number]
         others = [worker for worker in sorted(workers_of(self.client)) if worker != slow]
         self.homes[shard.number] = lightest(others or [slow], self.homes)
@@ -136,13 +137,13 @@ class Pool:
             fire_and_forget(task)
 
     def _is_slow(self, waited: float, took: list[float]) -> bool:
-        """Whether those who have not answered yet take much longer than most others did."""
+        """Whether those that have not answered yet take much longer than most others did."""
         if len(took) < (len(self.shards) + 1) // 2:
             return False
         return waited > max(LEAST_PATIENCE, PATIENCE * float(np.median(took)))
 
     def _wait(self, futures: list[Any]) -> set[str]:
-        """Until one of them is done, or for a while; the workers that there are then."""
+        """Wait until a future is done, or for a while; return the workers that are left then."""
         from distributed import wait
 
         if self.client.status != "running":
@@ -159,7 +160,7 @@ class Pool:
         return set(workers_of(self.client))
 
     def _counted(self, began: float, asked: list[Inquiry]) -> list[Any]:
-        """The values of the answers; the traffic learns of them."""
+        """Return the values of the answers, and add them to the traffic."""
         answers = [one.answer for one in asked if one.answer is not None]
         values = [found.value for found in answers]
         busy: dict[str, float] = {}

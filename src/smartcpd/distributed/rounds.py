@@ -1,10 +1,10 @@
 """Rounds of updates that workers make on their own, and then put together.
 
-Expectation-maximisation in the form of Neal and Hinton: the expected counts of all data are a sum
-of those of the shards. Each worker replaces its own share of them several times, the shares of the
-others being what they were; its rows of the mode that was divided follow from its share alone and
-stay where they are. Putting together is adding up, and what no update changes any more is the same
-however many a round has.
+This is expectation-maximisation in the form of Neal and Hinton: the expected counts of all data are
+a sum of those of the shards. Each worker replaces its own share of them several times, the shares
+of the others being what they were; its rows of the mode that was divided follow from its share
+alone and stay where they are. Putting together is adding up, and what no update changes any more is
+the same however many a round has.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ import numpy as np
 
 from smartcpd import losses
 from smartcpd._common.stacked import offsets, stack
-from smartcpd._methods.base import Result, Solver, Task
+from smartcpd._methods.base import Method, Result, Task
 from smartcpd._methods.expected_counts import serves
+from smartcpd._methods.loop import Loop, Row, unless_converged
 from smartcpd._methods.mixture import Mixture, unit_sums
 from smartcpd._methods.tracker import Tracker
 from smartcpd._objectives import Estimate
@@ -28,15 +29,15 @@ from smartcpd.distributed.worker import Held, LacksStateError, Shard, summed
 from smartcpd.errors import IncompatibleError
 
 LEAST_UPDATES = 2
-"""Local updates, in one round or several, before rows are fetched and the loss is looked at."""
+"""Number of local updates after which rows are fetched and the loss is computed."""
 SETTLED = 2e-4
-"""Relative gain of those below which full passes with extrapolation get on faster."""
+"""Relative gain of so many updates below which full passes with extrapolation are faster."""
 MOST_LOOKS = 12
 MEASURED_LOOKS = 3
-"""After which the number of local updates stays what it is."""
+"""Number of measurements after which the number of local updates stays what it is."""
 MOST_LOCAL = 64
 COMMUNICATION = 0.2
-"""The share of the time that it may take."""
+"""The share of the time that communication may take."""
 
 
 def updated(
@@ -48,7 +49,7 @@ def updated(
     counts: np.ndarray | None,
     n_threads: int,
 ) -> tuple[float, np.ndarray]:
-    """Make some updates on a shard: the loss before them, and its expected counts after them.
+    """Make some updates on a shard; return its loss before and its expected counts after them.
 
     ``totals`` are the expected counts of all shards for the other modes. ``rows`` and ``counts``
     come along where the worker does not have those of the round before.
@@ -76,7 +77,7 @@ def updated(
 
 
 def fetched(held: Held, number: int, rows: np.ndarray | None, n_threads: int) -> np.ndarray:
-    """The rows of a shard; those that come along where a worker has none."""
+    """Return the rows of a shard, or those that come along if the worker has none."""
     if held.state.get("round") != number:
         if rows is None:
             raise LacksStateError
@@ -85,7 +86,7 @@ def fetched(held: Held, number: int, rows: np.ndarray | None, n_threads: int) ->
 
 
 def _others(shape: tuple[int, ...], mode: int) -> np.ndarray:
-    """Stacked rows of all modes but one."""
+    """Return the stacked rows of all modes but one."""
     starts = offsets(shape)
     return np.concatenate([np.arange(starts[mode]), np.arange(starts[mode + 1], starts[-1])])
 
@@ -96,7 +97,7 @@ def _unit_others(counts: np.ndarray, shape: tuple[int, ...], mode: int) -> np.nd
 
 @dataclass
 class Rounds:
-    """Where the rounds of a fit are."""
+    """The state of the rounds of a fit."""
 
     storage: Any
     tracker: Tracker
@@ -104,33 +105,36 @@ class Rounds:
     """Stacked factors: columns that sum to one, but for the mode that was divided."""
     updates: int
     counts: dict[int, np.ndarray] = field(default_factory=dict)
-    """Of each shard, its expected counts for the other modes."""
+    """The expected counts for the other modes, by the number of the shard."""
     values: list[float] = field(default_factory=list)
     number: int = 0
     kept: ClassVar = ("A", "updates", "values")
 
     def solve(self) -> Status:
-        seen = self.tracker.loop(self)
-        while len(self.values) < MOST_LOOKS:
-            before, traffic = self.A, replace(self.storage.pool.traffic)
-            value = self._look()
-            self.tracker.epoch += 1
-            phase = f"{self.updates} local update{'s' * (self.updates > 1)} a round"
-            status = self.tracker.record(before, Estimate(value), phase)
-            self.values.append(value)
-            if status is not None and not status.converged:
-                return status
-            self._adapt(traffic)
-            if len(self.values) > 1 and self._gain < SETTLED * abs(value):
-                break
-            seen()
+        return Loop(self.tracker, self, record=unless_converged).run()
+
+    def look(self) -> Row:
+        """Some rounds; the row is of the factors before them."""
+        before, self._traffic = self.A, replace(self.storage.pool.traffic)
+        value = self._made_rounds()
+        self.tracker.epoch += 1
+        self.values.append(value)
+        phase = f"{self.updates} local update{'s' * (self.updates > 1)} a round"
+        return Row(before, Estimate(value), phase)
+
+    def move(self) -> Status | None:
+        """A status once rounds gain little, or there were many."""
+        self._adapt(self._traffic)
+        settled = len(self.values) > 1 and self._gain < SETTLED * abs(self.values[-1])
+        if not settled and len(self.values) < MOST_LOOKS:
+            return None
         return Status(True, f"Rounds of local updates settled at epoch {self.tracker.epoch}.")
 
     @property
     def _gain(self) -> float:
         return self.values[-2] - self.values[-1]
 
-    def _look(self) -> float:
+    def _made_rounds(self) -> float:
         """Some rounds, then the factors as they are after them; the loss before them."""
         n_rounds = max(1, LEAST_UPDATES // self.updates)
         value = math.nan
@@ -179,14 +183,14 @@ class Rounds:
         return self.A[shard.row_range.rows]
 
     def _share(self, shard: Shard) -> np.ndarray:
-        """The expected counts of a shard; before the first round, by the size of its rows."""
+        """Return the expected counts of a shard; before the first round, by the size of rows."""
         if shard.number in self.counts:
             return self.counts[shard.number]
         others = _others(self.storage.shape, self.storage.manifest.mode)
         return self.A[others] * self._rows(shard).sum(axis=0)
 
     def _totals(self) -> np.ndarray:
-        """Added up in the order of shards, whoever holds them."""
+        """Add up the expected counts in the order of shards, whoever holds them."""
         first, *others = self.storage.pool.shards
         total = self._share(first).copy()
         for shard in others:
@@ -194,11 +198,11 @@ class Rounds:
         return total
 
     def _adapt(self, before: Any) -> None:
-        """As many updates a round as keep communication below its share of the time."""
+        """Choose as many updates a round as keep communication below its share of the time."""
         if self.storage.cluster.local_updates != "auto" or len(self.values) > MEASURED_LOOKS:
             return
         if len(self.values) == 1:
-            return  # loading and compiling
+            return  # the first round includes loading and compiling
         traffic = self.storage.pool.traffic.since(before)
         update = traffic.computed / max(traffic.rounds * self.updates, 1)
         communication = (traffic.seconds - traffic.computed) / max(traffic.rounds, 1)
@@ -207,7 +211,7 @@ class Rounds:
 
 
 def suits(problem: Problem) -> bool:
-    """Whether counts of shards add up to those of all: of poisson, without weights."""
+    """Whether expected counts of shards add up: under loss poisson, without weights."""
     storage: Any = problem.storage
     return (
         storage.absent == "zero"
@@ -241,4 +245,4 @@ def _run(task: Task) -> Result:
     return result
 
 
-rounds = Solver("rounds", _run, _check, reads_parts=True)
+rounds = Method("rounds", _run, _check, reads_parts=True)

@@ -1,4 +1,4 @@
-"""Who there is, and who gets what."""
+"""Which workers a cluster has, and how shards are divided among them."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from smartcpd.errors import ClusterError, InvalidParameterError
 from smartcpd.partitions.tensor import PartitionedTensor
 
 NEEDED = 1.3
-"""Memory of a worker, in shards."""
+"""Memory that a worker needs, as a multiple of the size of its shards."""
 NO_WORKERS = 60.0
 """Seconds to wait for a worker when all are gone."""
 LOOK = 0.5
-"""Seconds between two looks at what workers are doing."""
+"""Seconds between two checks of what workers are doing."""
 
 
 def workers_of(client: Any) -> dict[str, dict[str, Any]]:
-    """The workers that there are, by address; waits for some if all are gone."""
+    """Return the workers by address; wait for some if all are gone."""
     until = time.monotonic() + NO_WORKERS
     while True:
         if client.status != "running":
             raise gone(client)
         try:
             workers = client.scheduler_info(n_workers=-1)["workers"]
-        except TypeError:  # of versions that always tell of all
+        except TypeError:  # versions of Dask without this argument always report all workers
             workers = client.scheduler_info()["workers"]
         if workers:
             return workers
@@ -44,12 +44,13 @@ def workers_of(client: Any) -> dict[str, dict[str, Any]]:
 
 
 def gone(client: Any) -> ClusterError:
+    """Return the error that says that the scheduler is gone."""
     address = client.scheduler.address if client.scheduler else "closed by its client"
     return ClusterError(f"The scheduler of the cluster ({address}) is gone.")
 
 
 def shards_of(X: PartitionedTensor, n_shards: int) -> list[Shard]:
-    """Neighbouring parts of a folder, or each tensor of a list."""
+    """Divide a folder into shards of neighbouring parts, or a list into its tensors."""
     fit = uuid.uuid4().hex
     shards = []
     counts = [part.nnz for part in X.manifest.parts]
@@ -61,20 +62,20 @@ def shards_of(X: PartitionedTensor, n_shards: int) -> list[Shard]:
 
 
 def divided(counts: Sequence[int], n_shards: int) -> list[list[int]]:
-    """Neighbouring parts for each shard, with about equally many entries."""
+    """Choose neighbouring parts for each shard, with about equally many entries."""
     ends = np.cumsum(counts)
     wanted = ends[-1] * np.arange(1, n_shards) / n_shards
     cuts = np.searchsorted(ends - np.asarray(counts) / 2, wanted).tolist()
     last = 0
     for k, cut in enumerate(cuts):
-        # No shard is without a part.
+        # The bounds leave every shard at least one part.
         last = min(max(cut, last + 1), len(counts) - n_shards + k + 1)
         cuts[k] = last
     return [list(range(a, b)) for a, b in pairwise([0, *cuts, len(counts)])]
 
 
 def check_memory(shards: Sequence[Shard], workers: dict[str, dict[str, Any]]) -> None:
-    """Refuse shards that workers have no room for, by name."""
+    """Raise an error that names the shards for which workers have no room."""
     limits = [int(w["memory_limit"]) for w in workers.values() if w.get("memory_limit")]
     if not limits:
         return
@@ -89,6 +90,6 @@ def check_memory(shards: Sequence[Shard], workers: dict[str, dict[str, Any]]) ->
 
 
 def lightest(workers: Sequence[str], homes: dict[int, str]) -> str:
-    """The worker that has the fewest shards."""
+    """Return the worker that has the fewest shards."""
     load = {worker: sum(home == worker for home in homes.values()) for worker in workers}
     return min(workers, key=lambda worker: load[worker])

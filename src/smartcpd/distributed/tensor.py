@@ -1,4 +1,4 @@
-"""A partitioned tensor whose parts are with the workers of a cluster."""
+"""A partitioned tensor whose parts are held by the workers of a cluster."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from smartcpd.partitions.tensor import PartitionedTensor
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ShardedTensor(PartitionedTensor):
-    """Passes over it are questions to workers; all else is known from the folder's figures."""
+    """A tensor whose sums come from workers, and whose figures come from the folder."""
 
     base: Any = None
     pool: Any = None
@@ -29,7 +29,7 @@ class ShardedTensor(PartitionedTensor):
 
     @classmethod
     def on(cls, cluster: Cluster, X: PartitionedTensor) -> ShardedTensor:
-        """Share out what is in a folder or a list; workers load it with the first question."""
+        """Share out a folder or a list; workers load their shards with the first question."""
         pool = Pool.of(cluster, X)
         return cls(X.path, X.manifest, X.max_memory, X.figures, base=X, pool=pool, cluster=cluster)
 
@@ -37,20 +37,25 @@ class ShardedTensor(PartitionedTensor):
         return f"{super().__repr__()[:-1]}, {len(self.pool.shards)} shards)"
 
     def within(self, max_memory: str | int | None) -> ShardedTensor:
+        """Return the tensor itself, since workers have memory of their own."""
         return self
 
     @property
     def reads_here(self) -> bool:
+        """Whether this process reads the parts itself."""
         return False
 
     def local_method(self, problem: Any) -> Any:
+        """Return the method that makes updates on the workers, if it suits the problem."""
         return rounds if suits(problem) else None
 
     def entries(self, number: int) -> Entries:
+        """Return the entries of a part."""
         return self.base.entries(number)
 
     @property
     def bytes_on_disk(self) -> int:
+        """Bytes of the parts on disk."""
         return self.base.bytes_on_disk
 
     def event_sums(

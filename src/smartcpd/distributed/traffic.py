@@ -1,4 +1,4 @@
-"""What goes back and forth between a fit and its workers."""
+"""How much a fit and its workers exchange, and how long that takes."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ class Traffic:
 
     rounds: int = 0
     sent: int = 0
-    """Bytes of arrays, to workers ..."""
+    """Bytes of arrays that were sent to workers."""
     received: int = 0
-    """... and from them."""
+    """Bytes of arrays that came from workers."""
     seconds: float = 0.0
     computed: float = 0.0
-    """Of those, the seconds in which the slowest worker of each round loaded or computed."""
+    """The part of ``seconds`` in which the slowest worker of each round loaded or computed."""
 
     @property
     def share(self) -> float:
-        """Of the time, that was communication."""
+        """The share of the time that was communication."""
         return 1 - self.computed / max(self.seconds, 1e-9)
 
     def since(self, before: Traffic) -> Traffic:
-        """What has been added to an earlier state."""
+        """Return what has been added since an earlier state."""
         return Traffic(*(a - b for a, b in zip(astuple(self), astuple(before), strict=True)))
 
 
 def size(value: Any) -> int:
-    """Bytes of the arrays in something that is sent."""
+    """Return the bytes of the arrays in something that is sent."""
     if isinstance(value, np.ndarray):
         return value.nbytes
     if isinstance(value, list | tuple):

@@ -1,7 +1,7 @@
-"""What runs on workers: each holds its shards, and answers questions about them.
+"""The part of a fit that runs on workers: each holds shards, and answers questions about them.
 
-Nothing here is lost with a worker that cannot be had again: entries are loaded anew, and rows of
-factors come with the next question.
+A lost worker can be replaced: entries are loaded anew, and rows of factors come with the next
+question.
 """
 
 from __future__ import annotations
@@ -15,25 +15,27 @@ from typing import Any
 import numpy as np
 
 from smartcpd._common import threads
+from smartcpd._data.event_sums import Sum, event_sum
 from smartcpd._data.storage.entries import Entries, smallest
 from smartcpd._data.storage.events import Events
 from smartcpd.partitions.row_range import RowRange
+from smartcpd.partitions.tensor import PartitionedTensor, near_events
 
 HELD: dict[tuple[str, int], Held] = {}
-"""By fit and shard, what this process holds."""
+"""What this process holds, by fit and number of the shard."""
 LOCK = threading.Lock()
-"""One question at a time: each may use all threads of the worker."""
+"""Held while a question is answered, since each may use all threads of the worker."""
 
 
 @dataclass(frozen=True)
 class Shard:
-    """A piece of the data, as little as must be known to load it."""
+    """A piece of the data, described by as little as is needed to load it."""
 
     fit: str
-    """The fit that it is held for."""
+    """The fit that the shard is held for."""
     number: int
     path: str | None
-    """Of the folder; None if the entries have to be sent."""
+    """The path of the folder; None if the entries have to be sent."""
     parts: tuple[int, ...]
     row_ranges: tuple[RowRange, ...]
     """Of the parts."""
@@ -62,14 +64,14 @@ class Held:
 
 @dataclass(frozen=True)
 class Answer:
-    """What came out, and how long it took."""
+    """The answer of a worker, and how long it took."""
 
     value: Any = None
     seconds: float = 0.0
     lacks_entries: bool = False
     """Whether the question has to be asked again, with the entries."""
     lacks_state: bool = False
-    """Whether it has to be asked again, with the state of the solver."""
+    """Whether the question has to be asked again, with the state of the solver."""
     too_large: bool = False
     """Whether memory did not suffice."""
 
@@ -85,7 +87,7 @@ def answer(
     n_threads: int,
     entries: list[Entries] | None = None,
 ) -> Answer:
-    """Ask a question about a shard, which is loaded first if need be."""
+    """Answer a question about a shard, which is loaded first if need be."""
     try:
         with LOCK, threads.limited_to(threads.resolve(n_threads)):
             began = time.perf_counter()
@@ -106,14 +108,12 @@ def answer(
 
 
 def forget(fit: str) -> None:
-    """Let go of what is held for a fit."""
+    """Drop what is held for a fit."""
     for key in [key for key in HELD if key[0] == fit]:
         del HELD[key]
 
 
 def _loaded(shard: Shard, entries: list[Entries] | None) -> list[Events]:
-    from smartcpd.partitions.tensor import PartitionedTensor, near_events
-
     if entries is not None:
         return [near_events(e, b) for e, b in zip(entries, shard.row_ranges, strict=True)]
     assert shard.path is not None
@@ -130,9 +130,7 @@ def within(shard: RowRange, row_range: RowRange) -> RowRange:
 def summed(
     held: Held, loss: Any, kind: str, A: np.ndarray, want_gradient: bool, convex: bool, n: int
 ) -> Any:
-    """The sum over the events of a shard, part after part, and its gradient."""
-    from smartcpd._data.event_sums import Sum, event_sum
-
+    """Return the sum over the events of a shard, part after part, and its gradient."""
     total, G = 0.0, np.zeros_like(A) if want_gradient else np.empty(0)
     for events, part in zip(held.events, held.shard.row_ranges, strict=True):
         row_range = within(held.shard.row_range, part)
@@ -144,7 +142,7 @@ def summed(
 
 
 def drawn(held: Held, counts: list[int], seeds: list[int], n: int) -> list[Entries]:
-    """So many entries of each part, as `PartitionedTensor.sample` draws them."""
+    """Draw so many entries of each part, as `PartitionedTensor.sample` does."""
     found = []
     for events, part, count, seed in zip(
         held.events, held.shard.row_ranges, counts, seeds, strict=True

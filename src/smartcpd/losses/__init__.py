@@ -1,4 +1,9 @@
-"""Losses: how bad a model value is for an observed one. One loss a file."""
+"""Losses: how bad a model value is for an observed one, one loss a file.
+
+`get` turns a name such as ``"poisson"`` or ``"huber(1.5)"`` into a loss, `names` lists the names,
+`custom` makes a loss of your own, and the classes themselves are attributes of this module
+(``losses.Poisson``).
+"""
 
 from typing import Any
 
@@ -14,5 +19,5 @@ __all__ = ["CustomLoss", "Data", "Domain", "Loss", "custom", "get", "names", "re
 
 
 def __getattr__(name: str) -> Any:
-    """`losses.Poisson` and the like, without a list here that every new file must touch."""
+    """Find the classes of losses, without a list here that every new file must touch."""
     return getattr(registry, name)

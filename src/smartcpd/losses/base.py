@@ -1,4 +1,4 @@
-"""What a loss is: a handful of formulas about one cell, l(x, m)."""
+"""The base class of losses: a handful of formulas about one cell, l(x, m)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EPS = 1e-9
 
 
 class Data(Enum):
-    """What the cells may hold: (lowest value, what a message calls them)."""
+    """The kinds of data that a loss can describe: (lowest value, what a message calls them)."""
 
     REAL = (-np.inf, "finite numbers")
     NONNEGATIVE = (0.0, "numbers that are not negative")
@@ -27,7 +27,7 @@ class Data(Enum):
 
 
 class Domain(Enum):
-    """Which model values m a loss is defined for."""
+    """The sets of model values m that a loss can be defined for."""
 
     REAL = "real"
     NONNEGATIVE = "nonnegative"
@@ -35,11 +35,18 @@ class Domain(Enum):
 
 @dataclass(frozen=True)
 class Loss(Piece):
-    """A loss, described by functions of single numbers.
+    """A loss says how bad a model value m is for an observed x, by functions of single numbers.
 
     Subclasses are frozen dataclasses whose fields, at most two numbers, reach the formulas as
     ``p``. The formulas are written with float literals (``1.0``, not ``1``) and the ``exp`` and
     ``log`` of `smartcpd._kernels.elementary`: compiled, they then run in the precision of the data.
+
+    Examples
+    --------
+    >>> from smartcpd import losses
+    >>> loss = losses.get("gaussian")
+    >>> loss.value(3.0, 1.0, loss.params)
+    2.0
     """
 
     data: ClassVar[Data]
@@ -58,7 +65,7 @@ class Loss(Piece):
 
     @property
     def params(self) -> tuple[float, float]:
-        """What the formulas receive as p."""
+        """The two numbers that the formulas receive as p."""
         return self.pair
 
     @property
@@ -92,26 +99,26 @@ class Loss(Piece):
 
     @staticmethod
     def value(x: Any, m: Any, p: Any) -> Any:
-        """l(x, m)."""
+        """Return l(x, m)."""
         raise NotImplementedError
 
     @staticmethod
     def derivative(x: Any, m: Any, p: Any) -> Any:
-        """The derivative of l with respect to m."""
+        """Return the derivative of l with respect to m."""
         raise NotImplementedError
 
     @staticmethod
     def convex_derivative(x: Any, m: Any, p: Any) -> Any:
-        """The derivative of the convex part that Jensen's inequality is applied to."""
+        """Return the derivative of the convex part that Jensen's inequality is applied to."""
         raise NotImplementedError
 
     @staticmethod
     def mean(m: Any, p: Any) -> Any:
-        """The expected value of x, the inverse link, applied to arrays."""
+        """Return the expected value of x, the inverse link, applied to arrays."""
         return m
 
     def link(self, mean: float) -> float:
-        """The model value whose mean is ``mean``: where a start is placed."""
+        """Return the model value whose mean is ``mean``, which is where a start is placed."""
         return mean
 
     def simulate(self, m: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -119,9 +126,11 @@ class Loss(Piece):
         raise NotImplementedError
 
     def derivative_block(self, dtype: str, part: str = "whole") -> Block:
+        """Return ``derivative`` compiled for arrays of a type."""
         return _loss_block(self.blueprint, "derivative", part, dtype)
 
     def convex_block(self, dtype: str, part: str = "whole") -> Block:
+        """Return ``convex_derivative`` compiled for arrays of a type."""
         return _loss_block(self.blueprint, "convex_derivative", part, dtype)
 
     def value_block(self, dtype: str, part: str = "whole") -> Block:
@@ -148,7 +157,7 @@ class Loss(Piece):
         return _loss_block(self.blueprint, "derivative", "bend", dtype)
 
     def values_block(self, dtype: str, part: str = "whole") -> Block:
-        """As `value_block`, cell by cell."""
+        """Return a block like `value_block`, cell by cell."""
         return _loss_block(self.blueprint, "values", part, dtype)
 
     @classmethod

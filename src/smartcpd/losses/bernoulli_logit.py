@@ -18,6 +18,13 @@ class BernoulliLogit(Loss):
 
     Matched mirror map: quadratic, through the curvature bound 1/4 (Jensen steps also need
     nonnegative factors).
+
+    Examples
+    --------
+    >>> from smartcpd import losses
+    >>> loss = losses.get("bernoulli-logit")
+    >>> round(loss.derivative(1.0, 0.5, loss.params), 4)
+    -0.3775
     """
 
     name = "bernoulli-logit"

@@ -16,6 +16,13 @@ class BernoulliOdds(Loss):
     Domain: m >= 0.
 
     Matched mirror map: burg, through the convex part -x log(m + eps).
+
+    Examples
+    --------
+    >>> from smartcpd import losses
+    >>> loss = losses.get("bernoulli-odds")
+    >>> round(loss.derivative(1.0, 0.5, loss.params), 4)
+    -1.3333
     """
 
     name = "bernoulli-odds"

@@ -21,6 +21,18 @@ class Beta(Loss):
 
     Matched mirror map: power(beta-1) below 1, burg at 1, quadratic from there to 2,
     power(beta) above.
+
+    Parameters
+    ----------
+    beta : float
+        The exponent: the variance grows as m^(2 - beta).
+
+    Examples
+    --------
+    >>> from smartcpd import losses
+    >>> loss = losses.get("beta(0.5)")
+    >>> round(loss.derivative(1.0, 0.5, loss.params), 4)
+    -1.4142
     """
 
     beta: float

@@ -18,7 +18,14 @@ from smartcpd.losses.base import Data, Domain, Loss
 
 @dataclass(frozen=True)
 class CustomLoss(Loss):
-    """A loss given by two functions of two numbers; make one with `custom`."""
+    """A loss given by two functions of two numbers; make one with `custom`.
+
+    Examples
+    --------
+    >>> from smartcpd import losses
+    >>> losses.custom(lambda x, m: (x - m) ** 2.0, lambda x, m: 2.0 * (m - x)).name
+    'custom'
+    """
 
     value_function: Callable[[float, float], float]
     derivative_function: Callable[[float, float], float]

@@ -16,6 +16,13 @@ class Gamma(Loss):
     Domain: m >= 0.
 
     Matched mirror map: power(-1), through the convex part x / (m + eps).
+
+    Examples
+    --------
+    >>> from smartcpd import losses
+    >>> loss = losses.get("gamma")
+    >>> round(loss.derivative(1.0, 0.5, loss.params), 4)
+    -2.0
     """
 
     name = "gamma"

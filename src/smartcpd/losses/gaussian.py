@@ -16,6 +16,13 @@ class Gaussian(Loss):
     l(x, m) = (x - m)² / 2;  derivative m - x.  Domain: m real.
 
     Matched mirror map: quadratic (Jensen steps also need nonnegative factors).
+
+    Examples
+    --------
+    >>> from smartcpd import losses
+    >>> loss = losses.get("gaussian")
+    >>> round(loss.derivative(1.0, 0.5, loss.params), 4)
+    -0.5
     """
 
     name = "gaussian"

@@ -20,6 +20,18 @@ class Huber(Loss):
 
     Matched mirror map: quadratic, through the curvature bound 1 (Jensen steps also need
     nonnegative factors).
+
+    Parameters
+    ----------
+    delta : float
+        The distance beyond which the loss is linear, above 0.
+
+    Examples
+    --------
+    >>> from smartcpd import losses
+    >>> loss = losses.get("huber(1.0)")
+    >>> round(loss.derivative(1.0, 0.5, loss.params), 4)
+    -0.5
     """
 
     delta: float = 1.0

@@ -17,6 +17,18 @@ class NegativeBinomial(Loss):
     derivative (r + x) / (1 + m) - x / (m + eps).  Domain: m >= 0.
 
     Matched mirror map: burg, through the convex part -x log(m + eps).
+
+    Parameters
+    ----------
+    r : float
+        The dispersion, above 0: the smaller, the wider counts scatter.
+
+    Examples
+    --------
+    >>> from smartcpd import losses
+    >>> loss = losses.get("negative-binomial(2.0)")
+    >>> round(loss.derivative(1.0, 0.5, loss.params), 4)
+    0.0
     """
 
     r: float

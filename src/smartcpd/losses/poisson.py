@@ -15,6 +15,13 @@ class Poisson(Loss):
     l(x, m) = m - x log(m + eps);  derivative 1 - x / (m + eps).  Domain: m >= 0.
 
     Matched mirror map: burg, through the convex part -x log(m + eps).
+
+    Examples
+    --------
+    >>> from smartcpd import losses
+    >>> loss = losses.get("poisson")
+    >>> round(loss.derivative(1.0, 0.5, loss.params), 4)
+    -1.0
     """
 
     name = "poisson"

@@ -17,6 +17,13 @@ class PoissonLog(Loss):
     l(x, m) = e^m - x m;  derivative e^m - x.  Domain: m real.
 
     Matched mirror map: none; e^m has no curvature bound, so there are no Jensen steps.
+
+    Examples
+    --------
+    >>> from smartcpd import losses
+    >>> loss = losses.get("poisson-log")
+    >>> round(loss.derivative(1.0, 0.5, loss.params), 4)
+    0.6487
     """
 
     name = "poisson-log"

@@ -21,6 +21,13 @@ class Rayleigh(Loss):
     derivative 2 / (m + eps) - (pi/2) x² / (m + eps)³.  Domain: m >= 0.
 
     Matched mirror map: power(-2), through the convex part (pi/4) (x / (m + eps))².
+
+    Examples
+    --------
+    >>> from smartcpd import losses
+    >>> loss = losses.get("rayleigh")
+    >>> round(loss.derivative(1.0, 0.5, loss.params), 4)
+    -8.5664
     """
 
     name = "rayleigh"

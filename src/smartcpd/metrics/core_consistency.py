@@ -1,4 +1,4 @@
-"""Core consistency: whether components that share nothing are all that least squares asks for."""
+"""Core consistency: whether components that do not interact describe the data."""
 
 from __future__ import annotations
 
@@ -15,21 +15,22 @@ from smartcpd.losses import Loss
 from smartcpd.losses.negative_binomial import NegativeBinomial
 
 MOST_CELLS = 1 << 23
-"""Of the tensor or of its core: what is worked on at once."""
+"""Number of cells, of the tensor or of its core, that are worked on at once."""
 
 
 def core_consistency(model: CPModel, X: Any, *, mask: Any = None) -> float:
-    """The core consistency of a model of dense data, in per cent (Bro and Kiers, 2003).
+    """Return the core consistency of a model of dense data, in per cent.
 
     The core that describes X best with the factors of the model is compared with the one that CP
-    assumes, ones where all indices agree and zeros elsewhere. Near 100 the components explain X on
-    their own; a rank too high brings it down, below 50 and even below 0. Missing cells are taken to
-    be as the model has them.
+    assumes, ones where all indices agree and zeros elsewhere (Bro and Kiers, 2003). Near 100 the
+    components explain X on their own; a rank too high brings it down, below 50 and even below 0.
+    Missing cells are taken to be as the model has them.
 
     Parameters
     ----------
     model : CPModel
-        Under a loss whose mean is the model itself (gaussian, poisson, gamma, ...), or without one.
+        A model under a loss whose mean is the model itself (gaussian, poisson, gamma, ...), or
+        without one.
     X : array
         The data, dense.
     mask : boolean array, optional
@@ -61,7 +62,8 @@ def core_consistency(model: CPModel, X: Any, *, mask: Any = None) -> float:
     if isinstance(model.loss_function, NegativeBinomial):
         factors[0] = factors[0] * model.loss_function.r
     for A in factors:
-        # The first mode is contracted and its core index put last: after all modes, in order.
+        # The first mode is contracted and its core index put last, so that after all modes the
+        # indices are in order again.
         core = np.tensordot(core, np.linalg.pinv(A), axes=(0, 1))
     ideal = np.zeros_like(core)
     ideal[(np.arange(model.rank),) * model.order] = 1.0

@@ -1,4 +1,4 @@
-"""How far estimated factors are from known ones."""
+"""Distances between estimated factors and known ones."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ Factors = CPModel | Sequence[np.ndarray]
 
 
 def factor_mse(A: Factors, B: Factors) -> float:
-    """Mean squared error of the factors, each mode matched on its own.
+    """Return the mean squared error of factors, each mode matched on its own.
 
-    Per mode: columns of unit l2 norm, paired by the best permutation and the best signs, then
-    (1/R) sum_r ||a_r - b_r||². The result is the mean over the modes.
+    Columns of each mode are scaled to unit l2 norm and paired by the best permutation and the best
+    signs; its error is (1/R) sum_r ||a_r - b_r||². The result is the mean over the modes.
 
     Parameters
     ----------
     A, B : CPModel or list of factor matrices
-        Of the same shape and rank. Weights play no part.
+        They have the same shape and rank. Weights play no part.
 
     Returns
     -------
@@ -33,6 +33,15 @@ def factor_mse(A: Factors, B: Factors) -> float:
     --------
     factor_mse_joint : one permutation for all modes.
     factor_mse_authors : the same on the scale of the paper's authors' code.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from smartcpd import metrics
+    >>> A = [np.eye(2), np.array([[3.0, 0.0], [4.0, 1.0]])]
+    >>> B = [np.eye(2), np.array([[4.0, 0.0], [3.0, 1.0]])]
+    >>> round(metrics.factor_mse(A, B), 4)
+    0.02
     """
     first, second = _same_rank(A, B)
     matches = [
@@ -42,9 +51,26 @@ def factor_mse(A: Factors, B: Factors) -> float:
 
 
 def factor_mse_joint(A: Factors, B: Factors) -> float:
-    """`factor_mse` with one permutation for all modes, as components have.
+    """Return `factor_mse` with one permutation for all modes, as components have.
 
-    Never below `factor_mse`. Signs are still the best of each mode.
+    It is never below `factor_mse`. Signs are still the best of each mode.
+
+    Parameters
+    ----------
+    A, B : CPModel or list of factor matrices
+        They have the same shape and rank. Weights play no part.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from smartcpd import metrics
+    >>> swapped = np.eye(2)[:, ::-1]
+    >>> metrics.factor_mse_joint([np.eye(2), np.eye(2)], [np.eye(2), swapped])
+    1.0
     """
     first, second = _same_rank(A, B)
     match = best_pairs(np.abs(mode_cosines(first.factors, second.factors)).sum(axis=0))
@@ -52,25 +78,43 @@ def factor_mse_joint(A: Factors, B: Factors) -> float:
 
 
 def factor_mse_authors(A: Factors, B: Factors) -> float:
-    """`factor_mse` as the paper's authors' code scales it: N/R times as large.
+    """Return `factor_mse` as the paper's authors' code scales it: N/R times as large.
 
     That code sums over the N modes and divides by the rank once more. Compare it only with itself.
+
+    Parameters
+    ----------
+    A, B : CPModel or list of factor matrices
+        They have the same shape and rank. Weights play no part.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from smartcpd import metrics
+    >>> A = [np.eye(2), np.eye(2), np.array([[3.0, 0.0], [4.0, 1.0]])]
+    >>> B = [np.eye(2), np.eye(2), np.array([[4.0, 0.0], [3.0, 1.0]])]
+    >>> round(metrics.factor_mse_authors(A, B), 4)
+    0.02
     """
     first, second = _same_rank(A, B)
     return factor_mse(first, second) * first.order / first.rank
 
 
 def factor_match_score(A: Factors, B: Factors, weights: bool = False) -> float:
-    """How well the components of two models match: 1 if they are the same, 0 if orthogonal.
+    """Return how well the components of two models match: 1 if they are the same, 0 if orthogonal.
 
-    The mean over matched components of the product over modes of the absolute cosines between
-    columns, under the permutation that makes it largest.
+    The score is the mean over matched components of the product over modes of the absolute cosines
+    between columns, under the permutation that makes it largest.
 
     Parameters
     ----------
     A, B : CPModel or list of factor matrices
-        Of the same shape. If their ranks differ, every component of the smaller is matched and
-        the others are ignored.
+        They have the same shape. If their ranks differ, every component of the smaller is matched
+        and the others are ignored.
     weights : bool
         Multiply each product by 1 - |u - v| / max(u, v), with u and v the sizes of the two
         components (weight times norms of the columns), as in Acar, Dunlavy, Kolda and Mørup,
@@ -80,6 +124,14 @@ def factor_match_score(A: Factors, B: Factors, weights: bool = False) -> float:
     -------
     float
         Between 0 and 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from smartcpd import metrics
+    >>> swapped = np.eye(2)[:, ::-1]
+    >>> metrics.factor_match_score([np.eye(2), np.eye(2)], [swapped, swapped])
+    1.0
     """
     first, second = _same_shape(A, B)
     score = np.abs(mode_cosines(first.factors, second.factors)).prod(axis=0)
@@ -104,7 +156,7 @@ def _mean_error(
     for A, B, (i, j) in zip(first.factors, second.factors, matches, strict=True):
         a, b = unit_columns(A)[0][:, i], unit_columns(B)[0][:, j]
         signs = np.where(np.sum(a * b, axis=0) < 0, -1.0, 1.0)
-        # From differences: 2 - 2 cos would lose half the digits of a small error.
+        # Differences are squared, because 2 - 2 cos would lose half the digits of a small error.
         errors.append(np.sum((a - signs * b) ** 2) / first.rank)
     return float(np.mean(errors))
 

@@ -1,4 +1,4 @@
-"""How close a model is to a stationary point of its constrained problem."""
+"""Measures of how close a model is to a stationary point of its constrained problem."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ from smartcpd.errors import IncompatibleError, InvalidParameterError
 def kkt_residual(
     model: CPModel, X: Any, constraint: Any = "auto", *, mask: Any = None, weights: Any = None
 ) -> float:
-    """The largest relative change of a factor under a projected gradient step.
+    """Return the largest relative change of a factor under a projected gradient step.
 
     Parameters
     ----------
     model : CPModel
+        The model to judge.
     X : array
         The data it was fitted to.
     constraint : str, Constraint, or one a mode
@@ -36,6 +37,14 @@ def kkt_residual(
     float
         0 where the optimality conditions hold, 1 or more at a poor start. It does not
         depend on the units of the data or on how components share their scale among modes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from smartcpd import CPModel, metrics
+    >>> model = CPModel([np.ones((2, 1)), np.ones((3, 1))], loss_function="poisson")
+    >>> metrics.kkt_residual(model, np.ones((2, 3))) < 1e-6
+    True
     """
     problem = _problem(model, X, constraint, mask, weights)
     n_threads = threads.resolve(None)
@@ -50,7 +59,7 @@ def stationarity(
     constraint: Any = "auto",
     lam: float = 1e-2,
 ) -> float:
-    """The paper's measure D_phi(Â, A), with Â the Bregman proximal point of A.
+    """Return the paper's measure D_phi(Â, A), with Â the Bregman proximal point of A.
 
     Â minimises F(A') + D_phi(A', A) / (2 lam) over the constraint set; the two points coincide
     exactly where A is stationary. The minimisation takes many full passes: this is a tool for
@@ -59,7 +68,9 @@ def stationarity(
     Parameters
     ----------
     model : CPModel
+        The model to judge.
     X : array
+        The data it was fitted to.
     mirror : str or Mirror
         phi, the same for all modes.
     constraint : str, Constraint, or one a mode
@@ -70,6 +81,14 @@ def stationarity(
     Returns
     -------
     float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from smartcpd import CPModel, metrics
+    >>> model = CPModel([np.ones((2, 1)), np.ones((3, 1))], loss_function="gaussian")
+    >>> metrics.stationarity(model, np.ones((2, 3)))
+    0.0
     """
     from scipy.optimize import minimize  # slow to import, and rarely needed
 

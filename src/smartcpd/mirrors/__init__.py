@@ -1,4 +1,8 @@
-"""Mirror maps: the geometry in which a step is taken. One map a file."""
+"""Mirror maps: the geometry in which a step is taken, one map a file.
+
+`get` turns a name such as ``"entropy"`` or ``"power(3)"`` into a map, `names` lists the names, and
+the classes themselves are attributes of this module (``mirrors.Entropy``).
+"""
 
 from typing import Any
 

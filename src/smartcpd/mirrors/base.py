@@ -1,4 +1,4 @@
-"""What a mirror map is: a convex function phi of one number and its derivative, both ways."""
+"""The base class of mirror maps: a convex function phi of one number, and its derivative."""
 
 from __future__ import annotations
 
@@ -23,10 +23,17 @@ TINY = 1e-30
 
 @dataclass(frozen=True)
 class Mirror(Piece):
-    """A mirror map phi, entry by entry.
+    """A mirror map phi decides in which geometry every entry of a factor moves.
 
     ``to_dual`` is the derivative of phi and ``to_primal`` its inverse; every update is
-    ``to_primal(to_dual(a) - g / Gamma)``. A map may give a quicker closed form as ``move``.
+    ``to_primal(to_dual(a) - g / Gamma)``. A map may give a quicker closed form as ``move``. These
+    static methods are compiled: they take and return one number, and ``p`` is `params`.
+
+    Examples
+    --------
+    >>> from smartcpd import mirrors
+    >>> mirrors.get("power(3)").params
+    (3.0, 0.0)
     """
 
     signed: ClassVar[bool] = False
@@ -37,34 +44,53 @@ class Mirror(Piece):
 
     @property
     def params(self) -> tuple[float, float]:
-        """What the formulas receive as p."""
+        """The two numbers that the compiled formulas receive as p."""
         return self.pair
 
     @property
     def floor(self) -> float:
-        """The smallest entry allowed; above 0 where a step from 0 would never leave 0."""
+        """The smallest entry allowed; it is above 0 where a step from 0 would never leave 0."""
         return 1e-9
 
     @staticmethod
     def potential(a: Any, p: Any) -> Any:
-        """phi(a)."""
+        """Return phi(a)."""
         raise NotImplementedError
 
     @staticmethod
     def to_dual(a: Any, p: Any) -> Any:
+        """Return phi'(a), the dual of an entry."""
         raise NotImplementedError
 
     @staticmethod
     def to_primal(z: Any, p: Any) -> Any:
+        """Return the entry whose dual is z: the inverse of ``to_dual``."""
         raise NotImplementedError
 
     @staticmethod
     def move(a: Any, v: Any, p: Any) -> Any:
-        """``to_primal(to_dual(a) - v)``."""
+        """Return ``to_primal(to_dual(a) - v)``: the entry a after a step v in the dual."""
         raise NotImplementedError
 
     def bregman(self, a: Any, b: Any) -> Any:
-        """D_phi(a, b), entry by entry, for arrays of one shape."""
+        """Return the Bregman divergence D_phi(a, b), entry by entry.
+
+        Parameters
+        ----------
+        a, b : ndarray
+            Entries for which phi is defined, in arrays of one shape.
+
+        Returns
+        -------
+        ndarray
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import mirrors
+        >>> mirrors.get("quadratic").bregman(np.array([3.0]), np.array([1.0]))
+        array([2.])
+        """
         p = self.params
         slope = np.empty(np.shape(b))
         b = np.ascontiguousarray(b, dtype=np.float64)
@@ -72,18 +98,21 @@ class Mirror(Piece):
         return self.potential(a, p) - self.potential(b, p) - slope * (a - b)
 
     def unit(self, a: float) -> float:
-        """a phi''(a): the change in the dual that changes an entry of size a by its own size."""
+        """Return a phi''(a): the step in the dual that changes an entry a by its own size."""
         h = 1e-4 * a
         p = self.params
         return float((self.to_dual(a + h, p) - self.to_dual(a - h, p)) / 2e-4)
 
     def move_block(self, dtype: str) -> Block:
+        """Return ``move`` compiled for whole arrays of a type."""
         return _mirror_block(self.blueprint, "move", dtype)
 
     def to_dual_block(self, dtype: str) -> Block:
+        """Return ``to_dual`` compiled for whole arrays of a type."""
         return _mirror_block(self.blueprint, "to_dual", dtype)
 
     def to_primal_block(self, dtype: str) -> Block:
+        """Return ``to_primal`` compiled for whole arrays of a type."""
         return _mirror_block(self.blueprint, "to_primal", dtype)
 
 

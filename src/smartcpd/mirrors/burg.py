@@ -9,7 +9,16 @@ from smartcpd.mirrors.base import MAX_GROWTH, TINY, Mirror
 
 @dataclass(frozen=True)
 class Burg(Mirror):
-    """phi(a) = -log a, derivative -1 / a. With Jensen steps, the multiplicative update."""
+    """The map phi(a) = -log a, with derivative -1 / a, for positive factors.
+
+    With Jensen steps it gives the multiplicative update.
+
+    Examples
+    --------
+    >>> from smartcpd import mirrors
+    >>> mirrors.get("burg").move(2.0, 0.5, (0.0, 0.0))
+    1.0
+    """
 
     name = "burg"
 

@@ -8,13 +8,24 @@ from smartcpd._kernels.elementary import exp, log
 from smartcpd.mirrors.base import TINY, Mirror
 
 LOG_MAX_GROWTH = 23.0
-"""More than other maps allow: a gain common to a column must survive until a simplex undoes it."""
+"""The log of the most one step may multiply an entry by. It is more than other maps allow: a gain
+common to a column must survive until a simplex undoes it.
+"""
 EXP_RANGE = 80.0
 
 
 @dataclass(frozen=True)
 class Entropy(Mirror):
-    """phi(a) = a log a, derivative 1 + log a. Exponentiated gradient, for nonnegative factors."""
+    """The map phi(a) = a log a, with derivative 1 + log a, for nonnegative factors.
+
+    Its steps are those of the exponentiated gradient.
+
+    Examples
+    --------
+    >>> from smartcpd import mirrors
+    >>> round(mirrors.get("entropy").move(2.0, 0.5, (0.0, 0.0)), 4)
+    1.2131
+    """
 
     name = "entropy"
     max_growth = float(np.exp(LOG_MAX_GROWTH))

@@ -11,7 +11,19 @@ from smartcpd.mirrors.base import MAX_GROWTH, TINY, Mirror
 
 @dataclass(frozen=True)
 class Power(Mirror):
-    """phi(a) = a^c with c > 1 or c < 0, derivative c a^(c-1), for nonnegative factors."""
+    """The map phi(a) = a^c, with derivative c a^(c-1), for nonnegative factors.
+
+    Parameters
+    ----------
+    c : float
+        The exponent, above 1 or below 0.
+
+    Examples
+    --------
+    >>> from smartcpd import mirrors
+    >>> mirrors.get("power(3)")
+    Power(c=3)
+    """
 
     c: float = 2.0
 

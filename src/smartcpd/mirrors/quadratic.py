@@ -7,7 +7,16 @@ from smartcpd.mirrors.base import Mirror
 
 @dataclass(frozen=True)
 class Quadratic(Mirror):
-    """phi(a) = a² / 2, derivative a. Plain gradient steps, any sign, exact zeros."""
+    """The map phi(a) = a² / 2, with derivative a, whose steps are plain gradient steps.
+
+    Entries may have any sign, and can be exactly 0.
+
+    Examples
+    --------
+    >>> from smartcpd import mirrors
+    >>> mirrors.get("quadratic").move(2.0, 0.5, (0.0, 0.0))
+    1.5
+    """
 
     name = "quadratic"
     signed = True

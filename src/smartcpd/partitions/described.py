@@ -1,4 +1,4 @@
-"""What a storage says of itself before anything is read: from a manifest and its figures."""
+"""Figures of a storage that are known before anything is read, from its manifest."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from smartcpd.partitions.manifest import Manifest
 
 
 class DescribedStorage(SparseStorage):
-    """Sizes, sums and scales of a tensor that others read."""
+    """A storage whose sizes, sums and scales are known from a manifest."""
 
     manifest: Manifest
     figures: dict[str, np.ndarray]

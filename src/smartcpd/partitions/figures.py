@@ -1,4 +1,4 @@
-"""What fits ask of a tensor before they read it, added up while its parts are written."""
+"""Sums that fits need before they read a tensor, added up while its parts are written."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from smartcpd._data.storage.entries import Entries
 from smartcpd.partitions.manifest import Part
 
 SAMPLE = 1 << 16
-"""Entries that are kept apart, to judge scales by."""
+"""Number of entries that are kept as a sample, to judge scales by."""
 TINY = 1e-300
 
 
 class Figures:
-    """Sums over rows, and a sample; fed part by part."""
+    """Sums over rows, and a sample of entries, added up part by part."""
 
     def __init__(self, shape: tuple[int, ...], absent: str, count: int) -> None:
         self.shape = shape
@@ -24,9 +24,9 @@ class Figures:
         self.heaviest = 1.0 if absent == "zero" else 0.0
         self._sums = [np.zeros(size) for size in shape]
         self._weights = [np.zeros(size) for size in shape]
-        """Of entries, less what a zero in their place would have."""
+        """The weights of the entries of each row, less what zeros in their place would have."""
         self._seen = [np.zeros(size, np.int64) for size in shape]
-        """Missing cells of each row among zeros; entries where others are unobserved."""
+        """Missing cells of each row where others are zero; entries where others are unobserved."""
         self._rng = np.random.default_rng(0)
         self._sample: list[Entries] = []
 
@@ -36,7 +36,7 @@ class Figures:
         zeros = self.absent == "zero"
         missing = w == 0
         for n, (column, size) in enumerate(zip(entries.columns, self.shape, strict=True)):
-            # Over the rows that occur: parts have few rows of a long mode.
+            # Sums run over the rows that occur, since parts have few rows of a long mode.
             low = int(column.min())
             near = column - column.dtype.type(low)
             rows = slice(low, low + int(near.max()) + 1)
@@ -55,7 +55,7 @@ class Figures:
         return any(sample.weights is not None for sample in self._sample)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """What the folder keeps."""
+        """Return the arrays that the folder keeps."""
         n_cells = float(np.prod([float(size) for size in self.shape]))
         zeros = self.absent == "zero"
         found: dict[str, np.ndarray] = {}
@@ -76,7 +76,7 @@ class Figures:
         return found
 
     def typical(self, arrays: dict[str, np.ndarray], parts: Sequence[Part]) -> float:
-        """About how large a model is at the entries; see `SparseTensor.typical`."""
+        """Return about how large a model is at the entries; see `SparseTensor.typical`."""
         total = sum(part.total for part in parts)
         if self.absent == "unobserved":
             return total / max(sum(part.weight for part in parts), TINY)

@@ -19,9 +19,13 @@ if TYPE_CHECKING:
     from smartcpd.partitions.tensor import PartitionedTensor
 
 PARTS_IN_MEMORY = 4
-"""The one that is worked on, the next, and what they are decoded from."""
+"""Parts that are in memory at once: the one that is worked on, the next, and what they are decoded
+from.
+"""
 COPIES_OF_FACTORS = 12
-"""Factors, their gradients, what steps begin and end with, and sums of groups of entries."""
+"""Arrays of the size of the factors: factors, gradients, ends of steps, and sums of groups of
+entries.
+"""
 
 
 @dataclass(frozen=True)
@@ -81,7 +85,7 @@ class PartitionedFitNeeds:
 
 
 def _seconds(X: PartitionedTensor, rank: int, loss: Loss) -> float:
-    """Reading goes on next to computing: the slower of the two decides."""
+    """Return the seconds of a pass, in which parts are read while others are worked on."""
     number = int(np.argsort([part.nnz for part in X.manifest.parts])[X.n_parts // 2])
     began = time.perf_counter()
     events = X.events(number)

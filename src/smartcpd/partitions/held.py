@@ -22,7 +22,7 @@ from smartcpd.partitions.writing import described
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HeldParts(PartitionedTensor):
-    """As a partitioned folder, without the folder."""
+    """A list of tensors that behaves like a partitioned folder."""
 
     held: list[Entries] = field(default_factory=list)
 
@@ -43,7 +43,7 @@ class HeldParts(PartitionedTensor):
 
 
 def held_parts(tensors: Sequence[Any]) -> HeldParts:
-    """From sparse tensors and dense arrays; of the latter, the nonzeros and what is missing."""
+    """Make parts of sparse tensors, and of the nonzeros and missing cells of dense arrays."""
     if not tensors:
         raise InvalidDataError("The list for a cluster is empty; give it one tensor or more.")
     storages = [_sparse(as_storage(X)) for X in tensors]

@@ -1,4 +1,4 @@
-"""What a partitioned folder says about itself: a small file of JSON, written last."""
+"""The manifest of a partitioned folder: a small file of JSON, written last."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ LABELS = "labels.npz"
 
 @dataclass(frozen=True)
 class Part:
-    """A file: the entries of some neighbouring rows of the partitioned mode."""
+    """A file of a folder, with the entries of some neighbouring rows of the partitioned mode."""
 
     file: str
     first: int
     last: int
     nnz: int
     total: float
-    """The sum of the values, each times its weight, and ..."""
+    """The sum of the values, each times its weight."""
     squares: float
-    """... that of their squares."""
+    """The sum of the squares of the values, each times its weight."""
     lowest: float
     highest: float
     whole: bool
@@ -59,7 +59,7 @@ class Manifest:
 
     @property
     def nnz(self) -> int:
-        """Entries of all parts, missing cells not among them."""
+        """Number of entries of all parts, missing cells not among them."""
         return sum(part.nnz - part.n_missing for part in self.parts)
 
     @property

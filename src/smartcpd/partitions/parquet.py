@@ -1,4 +1,4 @@
-"""Entries in Parquet files, by DuckDB: indices ``i0``, ``i1``, ..., ``value`` and ``weight``."""
+"""Parquet files of entries, by DuckDB: indices ``i0``, ``i1``, ..., ``value`` and ``weight``."""
 
 from __future__ import annotations
 
@@ -18,25 +18,26 @@ TABLE = "_smartcpd_entries"
 
 @cache
 def _database(process: int) -> Any:
-    """One a process, since opening one takes longer than reading a small part."""
+    """Return the database of a process, since opening one takes long for a small part."""
     import duckdb  # not needed by those who fit arrays
 
     connection = duckdb.connect()
-    # Before the interpreter takes DuckDB apart, which complains of what is open then.
+    # The connection is closed before the interpreter takes DuckDB apart, which complains otherwise.
     atexit.register(connection.close)
-    # One thread: files are read and written next to a fit that has use for the others. And what
-    # was read is kept by whoever asked for it, and nobody else.
+    # One thread is enough: files are read and written next to a fit that has use for the others.
+    # And what was read is kept by whoever asked for it, and nobody else.
     connection.execute("SET threads = 1")
     connection.execute("SET enable_external_file_cache = false")
     return connection
 
 
 def _connection() -> Any:
-    """To that database, for one thread."""
+    """Return a connection to the database, for one thread."""
     return _database(os.getpid()).cursor()
 
 
 def write_entries(path: Path, entries: Entries) -> None:
+    """Write entries to a file."""
     from smartcpd._data.tables.sql import literal
 
     columns = {f"i{n}": column for n, column in enumerate(entries.columns)}
@@ -52,6 +53,7 @@ def write_entries(path: Path, entries: Entries) -> None:
 
 
 def read_entries(path: Path, order: int, weighted: bool) -> Entries:
+    """Read the entries of a file."""
     import duckdb
 
     from smartcpd._data.tables.sql import literal, reason

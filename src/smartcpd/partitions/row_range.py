@@ -1,4 +1,4 @@
-"""Some neighbouring rows of one mode, and all rows of the others."""
+"""Blocks of a tensor: some neighbouring rows of one mode, and all rows of the others."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ class RowRange:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of the smaller tensor."""
+        """The shape of the smaller tensor."""
         sizes = list(self.whole)
         sizes[self.mode] = self.last - self.first + 1
         return tuple(sizes)
 
     @property
     def rows(self) -> slice:
-        """Its own rows, among those of all stacked factors."""
+        """The block's rows of its mode, among those of all stacked factors."""
         start = int(offsets(self.whole)[self.mode])
         return slice(start + self.first, start + self.last + 1)
 
     @property
     def local_rows(self) -> slice:
-        """The same among its own stacked factors."""
+        """The block's rows of its mode, among its own stacked factors."""
         start = int(offsets(self.whole)[self.mode])
         return slice(start, start + self.last - self.first + 1)
 

@@ -1,4 +1,4 @@
-"""Entries on their way to a partitioned folder: as they come, then part by part."""
+"""Temporary files for entries on their way to a partitioned folder."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from smartcpd._data.storage.entries import (
 from smartcpd.errors import InvalidParameterError
 
 ROWS_AT_ONCE = 1 << 21
-"""Entries that are divided among parts at a time."""
+"""Number of entries that are divided among parts at a time."""
 
 
 class Spool:
@@ -33,7 +33,7 @@ class Spool:
         self.mode = significance(shape)[0]
         self.count = 0
         self.rows = np.zeros(shape[self.mode], np.int64)
-        """Entries in each row of the mode that is divided."""
+        """Number of entries in each row of the mode that is divided."""
         self.dtype: np.dtype | None = None
         self._pieces: list[int] = []
 
@@ -56,7 +56,7 @@ class Spool:
         self.dtype = (
             numbers.dtype if self.dtype is None else np.promote_types(self.dtype, numbers.dtype)
         )
-        if self.dtype == np.float16:  # which Parquet has no place for
+        if self.dtype == np.float16:  # Parquet has no such type
             self.dtype = np.dtype(np.float32)
         number = len(self._pieces)
         for n, (column, size) in enumerate(zip(columns, self.shape, strict=True)):
@@ -95,7 +95,7 @@ class Spool:
                     file.write(numbers.tobytes())
 
     def part(self, number: int) -> Entries:
-        """The entries of a part, in any order; read once."""
+        """Return the entries of a part, in any order; they can be read once."""
         assert self.dtype is not None
         dtypes = [smallest(size) for size in self.shape] + [self.dtype]
         columns = []

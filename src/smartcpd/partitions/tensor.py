@@ -7,14 +7,14 @@ import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from smartcpd._common import memory
 from smartcpd._common.prefetching import prefetched
 from smartcpd._common.stacked import offsets
-from smartcpd._data.event_sums import event_sum
+from smartcpd._data.event_sums import Sum, event_sum
 from smartcpd._data.labels import LabelledTensor, Mode
 from smartcpd._data.storage.entries import Entries, significance, smallest
 from smartcpd._data.storage.events import Events
@@ -28,12 +28,9 @@ from smartcpd.partitions.manifest import FIGURES, LABELS, Manifest
 from smartcpd.partitions.parquet import read_entries
 from smartcpd.partitions.row_range import RowRange
 
-if TYPE_CHECKING:
-    from smartcpd._data.event_sums import Sum
-
 WORKING_COPIES = 2.2
-"""Of the entries, that a fit in memory holds at its peak: the draws of sampled batches beside it,
-or what they are made from."""
+"""Copies of the entries that a fit in memory holds at its peak: draws of sampled batches, or what
+the entries are made from, stand beside them."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,6 +39,14 @@ class PartitionedTensor(DescribedStorage):
 
     `smartcpd.read` opens it, `smartcpd.write`, ``smartcpd convert`` and `smartcpd.from_table` write
     it. Fits load it whole where it fits in ``max_memory``, and read it part by part where not.
+
+    Examples
+    --------
+    >>> import smartcpd
+    >>> X = smartcpd.SparseTensor([[0, 1], [1, 0]], [3, 4], shape=(2, 2))
+    >>> smartcpd.write("events.parts", X)
+    >>> smartcpd.read("events.parts").load()
+    SparseTensor(2x2, 2 nonzeros, 50 %, int64)
     """
 
     path: Path
@@ -54,7 +59,7 @@ class PartitionedTensor(DescribedStorage):
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> PartitionedTensor:
-        """Read what the folder says about itself, but no entries."""
+        """Open a folder: read its manifest, but no entries."""
         folder = Path(path)
         manifest = Manifest.read(folder)
         try:
@@ -67,7 +72,7 @@ class PartitionedTensor(DescribedStorage):
         return cls(folder, manifest, None, figures)
 
     def labelled(self) -> PartitionedTensor | LabelledTensor:
-        """With the names and labels of its modes, if it has any."""
+        """Return the tensor with the names and labels of its modes, if it has any."""
         names, kinds = self.manifest.names, self.manifest.kinds
         if names is None or kinds is None:
             return self
@@ -77,14 +82,14 @@ class PartitionedTensor(DescribedStorage):
         return LabelledTensor(self, modes, self.manifest.notes)
 
     def within(self, max_memory: str | int | None) -> PartitionedTensor | SparseTensor:
-        """The whole tensor in memory if a fit of that has room in ``max_memory``, else itself."""
+        """Return the whole tensor in memory if a fit of that fits ``max_memory``, else itself."""
         budget = memory.budget(max_memory if max_memory is not None else self.max_memory)
         if self.bytes_of_fit <= budget:
             return self.load()
         return replace(self, max_memory=budget)
 
     def with_absent(self, absent: str) -> PartitionedTensor:
-        """Itself, if cells that are not stored mean that; as for `SparseTensor.of`."""
+        """Return the tensor if absent cells have this meaning in it, else raise an error."""
         if absent in ("zero", self.absent):
             return self
         raise IncompatibleError(
@@ -93,7 +98,7 @@ class PartitionedTensor(DescribedStorage):
         )
 
     def load(self) -> SparseTensor:
-        """The whole tensor in memory."""
+        """Return the whole tensor in memory."""
         held = self._whole.get("tensor")
         known = None if held is None else held()
         if known is not None:
@@ -127,11 +132,11 @@ class PartitionedTensor(DescribedStorage):
 
     @property
     def reads_here(self) -> bool:
-        """Whether passes need room for parts in this process."""
+        """Whether passes need memory for parts in this process."""
         return True
 
     def local_method(self, problem: Any) -> Any:
-        """A method that improves a start where the parts are, before passes over all of them."""
+        """Return a method that improves a start where the parts are, if there is one."""
         return None
 
     def fit_needs(self, rank: int, loss: Loss | None = None) -> PartitionedFitNeeds:
@@ -141,6 +146,7 @@ class PartitionedTensor(DescribedStorage):
 
     @property
     def n_parts(self) -> int:
+        """Number of parts."""
         return len(self.manifest.parts)
 
     def row_range(self, number: int) -> RowRange:
@@ -149,7 +155,7 @@ class PartitionedTensor(DescribedStorage):
         return RowRange(self.shape, self.manifest.mode, part.first, part.last)
 
     def events(self, number: int) -> Events:
-        """The entries of a part as compiled loops read them, counted from its first row."""
+        """Return the entries of a part as compiled loops read them, counted from its first row."""
         entries = self.entries(number)
         values = entries.values.astype(self.dtype, copy=False)
         return near_events(replace(entries, values=values), self.row_range(number))
@@ -180,7 +186,7 @@ class PartitionedTensor(DescribedStorage):
             )
 
     def sample(self, count: int, rng: np.random.Generator) -> SparseTensor:
-        """A tensor of so many entries, drawn from all of them; reads every part once."""
+        """Return a tensor of so many entries, drawn from all of them; every part is read once."""
         sizes = np.array([part.nnz for part in self.manifest.parts])
         counts = rng.multivariate_hypergeometric(sizes, min(count, sizes.sum()), method="marginals")
         seeds = rng.integers(2**63, size=self.n_parts)
@@ -193,7 +199,7 @@ class PartitionedTensor(DescribedStorage):
         return SparseTensor(columns, values, self.shape, self.absent, weights)
 
     def _drawn(self, counts: np.ndarray, seeds: np.ndarray) -> list[Entries]:
-        """So many entries of each part."""
+        """Draw so many entries of each part."""
         found = []
         for number, entries in prefetched(range(self.n_parts), self.entries):
             rng = np.random.default_rng(seeds[number])
@@ -203,7 +209,7 @@ class PartitionedTensor(DescribedStorage):
         return found
 
     def entries(self, number: int) -> Entries:
-        """The entries of a part."""
+        """Return the entries of a part."""
         part = self.manifest.parts[number]
         return read_entries(self.path / part.file, len(self.shape), self.weighted)
 
@@ -218,12 +224,13 @@ class PartitionedTensor(DescribedStorage):
                 yield index, known.values[piece]
 
     def each_values(self) -> Iterator[np.ndarray]:
-        """The values of all entries, part by part."""
+        """Yield the values of all entries, part by part."""
         for number in range(self.n_parts):
             yield self.entries(number).values
 
     @property
     def bytes_on_disk(self) -> int:
+        """Bytes of the parts on disk."""
         return sum((self.path / part.file).stat().st_size for part in self.manifest.parts)
 
     @property
@@ -243,25 +250,30 @@ class PartitionedTensor(DescribedStorage):
     # What a storage offers to fits, besides what the manifest says.
 
     def handle(self) -> np.ndarray:
+        """Raise an error, since compiled loops need the whole tensor in memory."""
         raise self._unread()
 
     def gather_block(self, dtype: str) -> Block:
+        """Raise an error, since compiled loops need the whole tensor in memory."""
         raise self._unread()
 
     def weights_handle(self) -> np.ndarray:
+        """Raise an error, since compiled loops need the whole tensor in memory."""
         raise self._unread()
 
     def weigh_block(self, dtype: str) -> Block:
+        """Raise an error, since compiled loops need the whole tensor in memory."""
         raise self._unread()
 
     def read_cells(self, rows: np.ndarray, x: np.ndarray) -> None:
-        """Every part is read for it: ask for many cells at a time."""
+        """Fill ``x`` with the values of cells; as every part is read, ask for many at a time."""
         for here, events, local in self._parts_of(rows):
             found = np.empty(local.shape[1])
             read_events(events, local, found, significance(self.shape))
             x[here] = found
 
     def read_weights(self, rows: np.ndarray, w: np.ndarray) -> None:
+        """Fill ``w`` with the weights of single cells; every part is read for it."""
         w[:] = 1.0
         if not self.weighted:
             return
@@ -272,7 +284,7 @@ class PartitionedTensor(DescribedStorage):
             w[here] += found
 
     def _parts_of(self, rows: np.ndarray) -> Iterator[tuple[np.ndarray, Events, np.ndarray]]:
-        """For each part which of the cells are its own, its entries, and the cells' rows in it."""
+        """Yield for each part which cells are its own, its entries, and the cells' rows in it."""
         starts = offsets(self.shape)
         own = rows[self.manifest.mode].astype(np.int64) - starts[self.manifest.mode]
         for number, events in prefetched(range(self.n_parts), self.events):
@@ -298,7 +310,7 @@ def near_events(entries: Entries, row_range: RowRange) -> Events:
 
 
 def unread(X: PartitionedTensor, why: str) -> IncompatibleError:
-    """The error of whoever needs the whole tensor in memory."""
+    """Return the error for a use that needs the whole tensor in memory."""
     budget = memory.readable(memory.budget(X.max_memory))
     return IncompatibleError(
         f"{X!r} is larger than max_memory={budget} and is read part by part, but {why}. Raise "

@@ -1,4 +1,4 @@
-"""Partitioned folders are written here: from a tensor in memory, or from pieces of a larger one."""
+"""Writing partitioned folders: from a tensor in memory, or from pieces of a larger one."""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ from smartcpd.partitions.spool import Spool
 from smartcpd.partitions.tensor import PartitionedTensor
 
 N_PARTS = 64
-"""Enough to be shared out evenly among the workers of a cluster, if the parts ..."""
+"""Number of parts, enough to be shared out evenly among the workers of a cluster."""
 LEAST_BYTES, MOST_BYTES = 4_000_000, 64_000_000
-"""... are so large in memory that opening a file takes no time next to reading it, and not so large
-that a few would not fit next to the factors."""
+"""Bounds of the memory that a part takes: opening a file should take no time next to reading it,
+and a few parts should fit next to the factors.
+"""
 
 
 def write_tensor(
@@ -38,7 +39,28 @@ def write_tensor(
     notes: Sequence[str] = (),
     part_bytes: int | None = None,
 ) -> PartitionedTensor:
-    """Write a tensor that is in memory as a partitioned folder."""
+    """Write a tensor that is in memory as a partitioned folder.
+
+    Parameters
+    ----------
+    path : path
+        A folder that is to be made; its name ends with ``.parts``.
+    X : SparseTensor
+        The tensor.
+    modes, notes, part_bytes : optional
+        As for `write_pieces`.
+
+    Returns
+    -------
+    PartitionedTensor
+
+    Examples
+    --------
+    >>> from smartcpd import SparseTensor, partitions
+    >>> X = SparseTensor([[0, 1], [1, 0]], [3, 4], shape=(2, 2))
+    >>> partitions.write_tensor("events.parts", X)
+    PartitionedTensor(2x2, 2 nonzeros in 1 part, int64, 'events.parts')
+    """
     events = X.events
     if len(events) == 0:
         raise InvalidDataError(f"{X!r} has no entries, so there is nothing to divide into parts.")
@@ -77,6 +99,7 @@ def write_pieces(
         Cells in any order, as `SparseTensor` takes them. Values of one cell are added up, also
         those of different pieces.
     shape : sequence of int
+        The length of each mode.
     absent : {"zero", "unobserved"}
         What a cell means that no piece names.
     modes : sequence of Mode, optional
@@ -89,6 +112,13 @@ def write_pieces(
     Returns
     -------
     PartitionedTensor
+
+    Examples
+    --------
+    >>> from smartcpd import partitions
+    >>> pieces = [([[0, 0]], [1]), ([[1, 1], [0, 0]], [2, 3])]
+    >>> partitions.write_pieces("events.parts", pieces, shape=(2, 2)).load()
+    SparseTensor(2x2, 2 nonzeros, 50 %, int64)
     """
     if absent not in ABSENT:
         raise InvalidParameterError(f"absent must be 'zero' or 'unobserved'; got {absent!r}.")
@@ -119,7 +149,7 @@ def write_pieces(
 
 
 def _entries_a_part(part_bytes: int | None, entry_bytes: int, count: int) -> int:
-    """At most, if rows allow it."""
+    """Return the most entries that a part should have, if rows allow it."""
     if part_bytes is None:
         part_bytes = int(np.clip(entry_bytes * count / N_PARTS, LEAST_BYTES, MOST_BYTES))
     return max(1, part_bytes // entry_bytes)
@@ -154,12 +184,12 @@ def _written(
 
 @contextmanager
 def _new_folder(path: Path) -> Iterator[Path]:
-    """A folder that becomes ``path`` when all is well, in place of one that is there already."""
+    """Yield a folder that becomes ``path`` when all is well, replacing one of that name."""
     old = path.with_name(f".{uuid.uuid4().hex}.{path.name}")
     with replaced(path) as folder:
         folder.mkdir()
         yield folder
-        if path.is_dir():  # one with something in it cannot be replaced
+        if path.is_dir():  # a folder that is not empty cannot be replaced
             os.rename(path, old)
     shutil.rmtree(old, ignore_errors=True)
 
@@ -178,7 +208,7 @@ def _fill(
     written: list[Part] = []
     dtype = np.dtype(bool)
     for first, last, entries in parts:
-        if entries.values.dtype == np.float16:  # which Parquet has no place for
+        if entries.values.dtype == np.float16:  # Parquet has no such type
             entries = replace(entries, values=entries.values.astype(np.float32))
         name = f"part-{len(written):05d}.parquet"
         write_entries(folder / name, entries)
@@ -208,7 +238,7 @@ def _fill(
 
 
 def described(name: str, first: int, last: int, entries: Entries) -> Part:
-    """What a manifest says of a part."""
+    """Return what the manifest says of a part."""
     x = entries.values.astype(np.float64)
     w = entries.weights
     seen = x if w is None else x[w > 0]

@@ -1,4 +1,4 @@
-"""Models and fits as Matplotlib figures: axes in, axes out, labels from the model."""
+"""Matplotlib figures of models and fits: axes in, axes out, labels from the model."""
 
 from smartcpd.plots.components import plot_component, plot_model, plot_scree
 from smartcpd.plots.convergence import plot_history

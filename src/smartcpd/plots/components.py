@@ -1,4 +1,4 @@
-"""Components of a model: one, all of them, and their shares."""
+"""Figures of the components of a model: one, all of them, and their shares."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ def plot_component(
     Parameters
     ----------
     model : CPModel
+        The model.
     component : int
         Its place in the model, counted from 0.
     mode : int or str, optional
@@ -38,6 +39,14 @@ def plot_component(
     Returns
     -------
     Axes, or ndarray of Axes if all modes are drawn
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from smartcpd import CPModel, plots
+    >>> model = CPModel([np.ones((2, 1)), np.ones((3, 1))])
+    >>> plots.plot_component(model, 0).shape
+    (2,)
     """
     if not isinstance(component, int | np.integer) or not 0 <= component < model.rank:
         raise InvalidParameterError(
@@ -66,6 +75,7 @@ def plot_model(model: CPModel, n_components: int | None = None, axes: Any = None
     Parameters
     ----------
     model : CPModel
+        The model.
     n_components : int, optional
         How many; all by default.
     axes : (n_components x order) array of Axes, optional
@@ -74,6 +84,14 @@ def plot_model(model: CPModel, n_components: int | None = None, axes: Any = None
     Returns
     -------
     ndarray of Axes, n_components x order
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from smartcpd import CPModel, plots
+    >>> model = CPModel([np.ones((2, 3)), np.ones((3, 3))])
+    >>> plots.plot_model(model, n_components=1).shape
+    (1, 2)
     """
     count = model.rank if n_components is None else n_components
     if not isinstance(count, int | np.integer) or not 1 <= count <= model.rank:
@@ -106,12 +124,21 @@ def plot_scree(model: CPModel, ax: Any = None) -> Any:
     Parameters
     ----------
     model : CPModel
+        The model.
     ax : Axes, optional
         By default that of a new figure.
 
     Returns
     -------
     Axes
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from smartcpd import CPModel, plots
+    >>> model = CPModel([np.ones((2, 3)), np.ones((3, 3))])
+    >>> plots.plot_scree(model).get_ylabel()
+    '% of the total'
     """
     shown = readable(model)
     ax = axes_or_new(ax)
@@ -129,7 +156,7 @@ def plot_scree(model: CPModel, ax: Any = None) -> Any:
 
 
 def _grid(axes: Any, n_rows: int, n_columns: int) -> np.ndarray:
-    """Axes as a table: those given, or of a new figure."""
+    """Return axes as a table: those given, or those of a new figure."""
     if axes is None:
         size = (WIDTH * n_columns + 1.2, HEIGHT * n_rows + 0.4)
         figure = pyplot().figure(figsize=size, layout="constrained")
@@ -143,7 +170,7 @@ def _grid(axes: Any, n_rows: int, n_columns: int) -> np.ndarray:
 
 
 def _titled(ax: Any, name: str) -> None:
-    """The name over the axes stands for that under it."""
+    """Put the name of the mode over the axes instead of under them."""
     ax.set_xlabel("")
     if name:
         ax.set_title(name, parse_math=False)

@@ -1,4 +1,4 @@
-"""The loss during a fit."""
+"""A figure of the loss during a fit."""
 
 from __future__ import annotations
 
@@ -24,6 +24,14 @@ def plot_history(history: History, ax: Any = None) -> Any:
     Returns
     -------
     Axes
+
+    Examples
+    --------
+    >>> from smartcpd import SmartCPD, datasets, plots
+    >>> X, _ = datasets.count((10, 9, 8), rank=1, random_state=0)
+    >>> est = SmartCPD(1, "poisson", random_state=0).fit(X)
+    >>> plots.plot_history(est.history_).get_ylabel()
+    'loss above its best'
     """
     if not len(history):
         raise InvalidDataError("This history has no rows, so there is nothing to draw.")
@@ -31,7 +39,7 @@ def plot_history(history: History, ax: Any = None) -> Any:
     objective, time = history.objective, history["time"]
     excess = objective - np.nanmin(objective)
     positive = excess[excess > 0]
-    # The best row itself would be at minus infinity.
+    # The best row is left out, since its logarithm would be minus infinity.
     excess = np.maximum(excess, positive.min() / 2 if positive.size else 1e-16)
     phases = [record.phase for record in history]
     start = 0

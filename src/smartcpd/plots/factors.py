@@ -1,4 +1,4 @@
-"""A column of a factor as the picture that suits its mode."""
+"""One column of a factor, drawn as the picture that suits its mode."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_CELLS = 168
 
 
 def draw_column(ax: Any, mode: Mode, column: np.ndarray, signed: bool) -> Any:
-    """Bars of the largest for names, a strip for cycles, columns or a line for the rest."""
+    """Draw bars of the largest entries for names, a strip for cycles, columns or a line else."""
     if mode.kind is Kind.CATEGORY:
         _bars(ax, mode, column, signed)
     elif mode.kind is Kind.CYCLE and column.size <= MOST_CELLS:

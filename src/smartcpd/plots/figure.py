@@ -1,4 +1,4 @@
-"""Matplotlib, asked for only when something is drawn."""
+"""Matplotlib, imported only when something is drawn."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DASHES = ("-", "--", ":", "-.", (0, (4, 2)), (0, (1, 2)))
 
 
 def pyplot() -> Any:
-    """The module ``matplotlib.pyplot``."""
+    """Return the module ``matplotlib.pyplot``."""
     try:
         import matplotlib.pyplot as plt
     except ModuleNotFoundError as error:
@@ -23,13 +23,13 @@ def pyplot() -> Any:
 
 
 def axes_or_new(ax: Any, width: float = 6.0, height: float = 3.6) -> Any:
-    """The axes that were given, or those of a new figure."""
+    """Return the axes that were given, or those of a new figure."""
     if ax is not None:
         return ax
     return pyplot().subplots(figsize=(width, height), layout="constrained")[1]
 
 
 def bare(ax: Any) -> Any:
-    """Without the lines that say nothing."""
+    """Remove the lines of a frame that carry no information."""
     ax.spines[["top", "right"]].set_visible(False)
     return ax

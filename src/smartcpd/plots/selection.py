@@ -1,4 +1,4 @@
-"""How well ranks and losses predict held-out cells."""
+"""A figure of how well ranks and losses predict held-out cells."""
 
 from __future__ import annotations
 
@@ -19,13 +19,21 @@ def plot_selection(selection: Selection, ax: Any = None) -> Any:
     Parameters
     ----------
     selection : Selection
-        From `smartcpd.select`.
+        What `smartcpd.select` returned.
     ax : Axes, optional
         By default that of a new figure.
 
     Returns
     -------
     Axes
+
+    Examples
+    --------
+    >>> from smartcpd import datasets, plots, select
+    >>> X, _ = datasets.count((10, 9, 8), rank=1, a_max=1.0, random_state=0)
+    >>> found = select(X, [1], "poisson", cv=2, n_restarts=1, random_state=0)
+    >>> plots.plot_selection(found).get_xlabel()
+    'rank'
     """
     ax = axes_or_new(ax)
     rows = selection.rows

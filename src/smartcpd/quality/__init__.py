@@ -1,4 +1,4 @@
-"""How well a model describes data: figures that a report shows and a program can read."""
+"""Figures about how well a model describes data, for reports and programs."""
 
 from smartcpd.quality.measure import measure
 from smartcpd.quality.result import Bin, HotCell, HotSlice, Quality

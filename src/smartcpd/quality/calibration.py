@@ -1,4 +1,4 @@
-"""Whether cells of which the model expects about so much hold about so much."""
+"""Compares what a model expects of cells with what they hold, bin by bin."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Calibration:
     """Sums over bins of the predicted mean.
 
     Bins hold equal shares of what is expected: bins of equally many cells would all but one be
-    about cells where next to nothing happens. Of real measurements they hold equally many cells.
+    about cells where next to nothing happens. For real measurements they hold equally many cells.
     """
 
     def __init__(self, loss: Loss, mean: np.ndarray, weights: np.ndarray) -> None:
@@ -30,6 +30,7 @@ class Calibration:
         self.highest = -self.lowest
 
     def add(self, x: np.ndarray, mean: np.ndarray, v: np.ndarray, weight: np.ndarray) -> None:
+        """Add the cells of a batch to their bins."""
         place = np.searchsorted(self.edges, mean)
         for total, part in zip(self.sums, (None, mean, x, v), strict=True):
             shares = weight if part is None else weight * part
@@ -38,7 +39,7 @@ class Calibration:
         np.maximum.at(self.highest, place, mean)
 
     def bins(self, scale: float) -> tuple[Bin, ...]:
-        """``scale`` is what variances are to be multiplied by."""
+        """Return the bins; ``scale`` is what variances are to be multiplied by."""
         cells, mean, x, v = self.sums
         return tuple(
             Bin(

@@ -17,12 +17,12 @@ GOLDEN = 0.6180339887498949
 
 
 def cell_losses(loss: Loss, x: np.ndarray, m: np.ndarray) -> np.ndarray:
-    """l(x, m), cell by cell."""
+    """Return l(x, m), cell by cell."""
     return _entrywise(loss.values_block("float64"), loss, x, m)
 
 
 def saturated_losses(loss: Loss, x: np.ndarray) -> np.ndarray:
-    """The least loss that any model value has at x, cell by cell."""
+    """Return the least loss that any model value has at x, cell by cell."""
     kinds, where = np.unique(x, return_inverse=True)
     return cell_losses(loss, kinds, saturated(loss, kinds))[where.reshape(x.shape)]
 
@@ -51,7 +51,7 @@ def saturated(loss: Loss, x: np.ndarray) -> np.ndarray:
 
 
 def best_constant(loss: Loss, x: np.ndarray, weights: np.ndarray) -> float:
-    """The one model value that describes weighted data best: golden section."""
+    """Return the one model value that describes weighted data best, by golden section."""
     ends = saturated(loss, np.array([x.min(), x.max()], dtype=np.float64))
     low, high = float(ends.min()), float(ends.max())
 
@@ -75,7 +75,7 @@ def best_constant(loss: Loss, x: np.ndarray, weights: np.ndarray) -> float:
 
 
 def _root(loss: Loss, x: np.ndarray, m: np.ndarray, slope: np.ndarray, bounded: bool) -> np.ndarray:
-    """Where the derivative changes its sign: steps that double, then halving."""
+    """Find where the derivative changes its sign, by steps that double, then by halving."""
     inside, outside = m.copy(), m.copy()
     step = 0.1 * np.abs(m) + 1e-3
     direction = -np.sign(slope)

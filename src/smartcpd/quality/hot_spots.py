@@ -1,4 +1,4 @@
-"""Where a model is worst: single cells, and rows of modes."""
+"""The cells and the rows of modes that a model describes worst."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from smartcpd.quality.result import HotCell, HotSlice
 N_CELLS = 20
 N_SLICES = 10
 LEAST_EXPECTED = 5.0
-"""Rows of which fewer events are expected scatter for no reason."""
+"""Rows with fewer expected events than this are left out, as they scatter by chance."""
 
 
 class Cells:
@@ -24,7 +24,7 @@ class Cells:
         self._found: dict[tuple[int, ...], HotCell] = {}
 
     def add(self, batch: Batch, mean: np.ndarray, deviance: np.ndarray) -> None:
-        """``deviance`` of the cells, one by one, not weighted."""
+        """Add cells with their deviances, one by one and not weighted."""
         # A sample may hold a cell more than once.
         count = min(8 * N_CELLS, deviance.size)
         for k in np.argpartition(deviance, deviance.size - count)[-count:]:
@@ -34,8 +34,7 @@ class Cells:
         self._found = {cell.index: cell for cell in self._sorted()}
 
     def largest(self, scale: float) -> tuple[HotCell, ...]:
-        """Residuals in units of the noise, whose variance is ``scale`` where the loss leaves it
-        open."""
+        """Return the largest residuals in units of the noise, whose variance is ``scale``."""
         return tuple(
             HotCell(cell.index, cell.observed, cell.expected, cell.residual / math.sqrt(scale))
             for cell in self._sorted()
@@ -64,12 +63,12 @@ class Slices:
 
     @property
     def scatter(self) -> float:
-        """Squared residuals over the variances of the model, in total."""
+        """Return the sum of squared residuals over the sum of the variances of the model."""
         _, _, squares, v, _ = self.sums[0].sum(axis=1)
         return float(squares / v)
 
     def worst(self) -> tuple[HotSlice, ...]:
-        """Those that scatter more than the rest, relative to how exactly that is known."""
+        """Return the rows that clearly scatter more than the rest."""
         found = []
         for mode, (x, mean, squares, v, spread) in enumerate(self.sums):
             usual = _usual(squares, v)
@@ -91,7 +90,7 @@ class Slices:
 
 
 def _usual(squares: np.ndarray, v: np.ndarray) -> float:
-    """The ratio of squares to variances of the middle row, each as heavy as its variance.
+    """Return the ratio of squares to variances of the middle row, each as heavy as its variance.
 
     A ratio of totals would make a single wild cell the measure of all others.
     """

@@ -1,4 +1,4 @@
-"""How much data scatters around its mean under a loss, where the loss says so."""
+"""The scatter of data around its mean, for losses that say how large it is."""
 
 from __future__ import annotations
 

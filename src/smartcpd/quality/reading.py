@@ -22,21 +22,23 @@ from smartcpd.losses import Domain, Loss
 from smartcpd.partitions.tensor import PartitionedTensor
 
 READ_WHOLE = 1 << 22
-"""Up to this many cells all are read: about a second's work."""
+"""All cells are read up to this many, about a second's work."""
 SAMPLE = 1 << 19
 
 
 class Batch(NamedTuple):
-    """Some cells: where they are, what they hold, their model values, and how many each is."""
+    """Some cells: their places, values and model values, and how many each stands for."""
 
     places: list[np.ndarray]
     x: np.ndarray
     m: np.ndarray
     weight: np.ndarray
     own: np.ndarray | None = None
-    """How much each counts by itself, which is a part of ``weight``; None if all count the same."""
+    """How much each cell counts by itself, which is a part of ``weight``; None if all count the
+    same.
+    """
     sampled: bool = False
-    """Whether they were drawn, and stand for others."""
+    """Whether the cells were drawn at random, and stand for others."""
 
 
 class Reading:
@@ -82,7 +84,7 @@ class Reading:
         raise NotImplementedError
 
     def _observed(self, batch: Batch) -> Batch:
-        """Without missing cells, the others with their own weights."""
+        """Leave out missing cells, and give the others their own weights."""
         own = weights_at(self.storage, batch.places)
         seen = own != 0
         places = [index[seen] for index in batch.places]

@@ -1,4 +1,4 @@
-"""What was measured about a fit, as plain values that go to JSON and back."""
+"""The figures about a fit as plain values, which go to JSON and back."""
 
 from __future__ import annotations
 
@@ -23,6 +23,12 @@ class Bin:
         Means over these cells.
     error : float
         Standard error of the observed mean, if the model were right.
+
+    Examples
+    --------
+    >>> from smartcpd.quality import Bin
+    >>> Bin(low=0.0, high=1.0, cells=84.0, predicted=0.4, observed=0.5, error=0.1).observed
+    0.5
     """
 
     low: float
@@ -37,8 +43,14 @@ class Bin:
 class HotCell:
     """A cell that the model describes badly.
 
-    The residual is the root of the cell's deviance, with the sign of observed minus expected:
-    about a standard normal number where the model is right and means are not tiny.
+    The residual is the root of the cell's deviance, with the sign of observed minus expected: about
+    a standard normal number where the model is right and means are not tiny.
+
+    Examples
+    --------
+    >>> from smartcpd.quality import HotCell
+    >>> HotCell(index=(0, 2, 3), observed=9.0, expected=1.0, residual=4.9).index
+    (0, 2, 3)
     """
 
     index: tuple[int, ...]
@@ -54,6 +66,14 @@ class HotSlice:
     ``spread`` is the sum of squared residuals over what the model's variances add up to, relative
     to the usual row of its mode: 2 means twice as scattered around the model as that. ``score`` is
     how many standard deviations that is beyond 1.
+
+    Examples
+    --------
+    >>> from smartcpd import CPModel, datasets
+    >>> from smartcpd.quality import measure
+    >>> X, factors = datasets.count((6, 5, 4), rank=1, random_state=0)
+    >>> measure(CPModel(factors, loss_function="poisson"), X).hot_slices
+    ()
     """
 
     mode: int
@@ -71,18 +91,19 @@ class Quality:
     Attributes
     ----------
     loss : str
+        The loss of the model.
     data : {"counts", "probabilities", "measurements"}
         What the figures are about.
     cells : int
         Observed cells.
     nonzeros : int
-        Those that are not zero.
+        Observed cells that are not zero.
     mean_loss, mean_loss_error : float
-        Of the model, and its standard error where it comes from a sample.
+        The loss of the model, and its standard error where it comes from a sample.
     constant_loss : float
-        Of the best model that is the same in every cell.
+        The loss of the best model that is the same in every cell.
     saturated_loss : float
-        The least that any model could have, one that repeats the data.
+        The least loss that any model could have, one that repeats the data.
     deviance_explained : float or None
         1 - deviance of the model / deviance of the constant, 1 at most; None where the loss has no
         deviance for this data.
@@ -104,6 +125,15 @@ class Quality:
         The rows with the worst fit, worst first.
     sampled_cells : int
         How many cells were drawn where not all were read; 0 if all were.
+
+    Examples
+    --------
+    >>> from smartcpd import CPModel, datasets
+    >>> from smartcpd.quality import measure
+    >>> X, factors = datasets.count((6, 5, 4), rank=1, random_state=0)
+    >>> quality = measure(CPModel(factors, loss_function="poisson"), X)
+    >>> quality.cells, quality.data
+    (120, 'counts')
     """
 
     loss: str
@@ -129,7 +159,7 @@ class Quality:
         return self.sampled_cells > 0
 
     def to_dict(self) -> dict[str, Any]:
-        """As dicts, lists, numbers and text: what JSON can hold."""
+        """Return dicts, lists, numbers and text, which JSON can hold."""
         out = asdict(self)
         for name in ("calibration", "hot_cells", "hot_slices"):
             out[name] = list(out[name])
@@ -139,7 +169,7 @@ class Quality:
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Quality:
-        """From what `to_dict` gave; names that this version does not know are ignored."""
+        """Read what `to_dict` gave; names that this version does not know are ignored."""
         values = {field.name: given[field.name] for field in fields(cls) if field.name in given}
         try:
             values["calibration"] = tuple(Bin(**b) for b in given["calibration"])

@@ -1,4 +1,4 @@
-"""A fitted model as one page of HTML that needs nothing else."""
+"""A page of HTML about a fitted model, one file that needs nothing else."""
 
 from smartcpd.report.write import write_report
 

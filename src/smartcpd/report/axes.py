@@ -1,4 +1,4 @@
-"""Where an axis has its ticks, and what they say."""
+"""Ticks of an axis: where they are, and their labels."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Tick = tuple[float, str]
 
 
 def number_ticks(low: float, high: float, count: int = 4) -> list[float]:
-    """Round numbers between two others."""
+    """Return round numbers between two others."""
     if not high > low:
         return [low]
     rough = (high - low) / count
@@ -24,7 +24,7 @@ def number_ticks(low: float, high: float, count: int = 4) -> list[float]:
 
 
 def log_ticks(low: float, high: float, count: int = 5) -> list[float]:
-    """Powers of ten between two positive numbers, every one or every few."""
+    """Return powers of ten between two positive numbers, every one or every few."""
     first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
     step = max(1, math.ceil((last - first + 1) / count))
     found = [10.0**k for k in range(first, last + 1, step)]
@@ -32,7 +32,7 @@ def log_ticks(low: float, high: float, count: int = 5) -> list[float]:
 
 
 def time_ticks(times: np.ndarray, count: int = 6) -> list[Tick]:
-    """Beginnings of years, months, days or hours: (seconds since 1970, text)."""
+    """Return beginnings of years, months, days or hours as (seconds since 1970, text)."""
     low, high = (t.astype("datetime64[s]") for t in (times.min(), times.max()))
     for unit, steps in (("Y", (1, 2, 5, 10, 20, 50)), ("M", (1, 2, 3, 6))):
         for step in steps:
@@ -49,7 +49,7 @@ def time_ticks(times: np.ndarray, count: int = 6) -> list[Tick]:
 
 
 def spread_labels(labels: Sequence[str], room: float, letter: float = 6.2) -> list[int]:
-    """Which of evenly spaced labels fit side by side: every one, every second, every third..."""
+    """Return which of evenly spaced labels fit side by side: every one, every second, ..."""
     widest = max(map(len, labels), default=1) * letter + 8
     fit = max(1, int(room / widest))
     steps = (1, 2, 3, 4, 6, 8, 12, 24)
@@ -59,7 +59,7 @@ def spread_labels(labels: Sequence[str], room: float, letter: float = 6.2) -> li
 
 def _beginnings(low: np.datetime64, high: np.datetime64, unit: str, step: int) -> list[Any]:
     first, last = (int(t.astype(f"datetime64[{unit}]").astype("int64")) for t in (low, high))
-    # Years are counted from 1970, which steps of 20 would carry along.
+    # Years are counted from 1970, an offset that steps of 20 would keep.
     shift = 1970 if unit == "Y" else 0
     start = -(-(first + shift) // step) * step - shift
     found = np.arange(start, last + 1, step).astype(f"datetime64[{unit}]")

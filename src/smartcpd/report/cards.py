@@ -12,23 +12,23 @@ from smartcpd.report.rows import ModeRows
 from smartcpd.report.text import escape, percent
 
 NAMED_BY = 2
-"""Modes that a component is called by."""
+"""Number of modes that the name of a component is made from."""
 LONGEST_NAME = 40
 SURE = 0.5
-"""Stability below which a component stands out."""
+"""A component with a stability below this stands out."""
 
 
 def component_cards(
     shown: Readable, modes: list[ModeRows], names: list[str], stability: Stability | None = None
 ) -> str:
-    """All cards, largest component first."""
+    """Write all cards, largest component first."""
     remarks = [_stability(stability, int(column)) for column in shown.order]
     cards = "".join(_card(shown, modes, r, names[r], remarks[r]) for r in range(shown.model.rank))
     return f'<div class="cards">{cards}</div>'
 
 
 def share_bar(shown: Readable, names: list[str]) -> str:
-    """One bar cut into the shares of the components; each part leads to its card."""
+    """Draw one bar cut into the shares of the components; each part leads to its card."""
     ends = np.concatenate([[0.0], np.cumsum(shown.shares)]) * 100.0
     parts = []
     for r, share in enumerate(shown.shares.tolist()):
@@ -48,7 +48,7 @@ def share_bar(shown: Readable, names: list[str]) -> str:
 
 
 def titles(shown: Readable, modes: list[ModeRows]) -> list[str]:
-    """What each component is about: the rows that set it apart from the others.
+    """Name each component by the rows that set it apart from the others.
 
     A mode says the more, the further its column is from the average of all components
     (Kullback-Leibler); within it, the row that adds most to that distance is named.
@@ -68,7 +68,7 @@ def titles(shown: Readable, modes: list[ModeRows]) -> list[str]:
 
 
 def _telling(sizes: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    """What each row adds to the distance of each column from the average column."""
+    """Return what each row adds to the distance of each column from the average column."""
     columns = sizes / np.maximum(sizes.sum(axis=0), 1e-300)
     if shares.size == 1:
         return columns
@@ -77,7 +77,7 @@ def _telling(sizes: np.ndarray, shares: np.ndarray) -> np.ndarray:
 
 
 def _stability(stability: Stability | None, column: int) -> str:
-    """How surely the component was found; the colour of a warning if not even by half."""
+    """Say how surely the component was found, in the colour of a warning if not even by half."""
     if stability is None:
         return ""
     kind = "steady" if stability.values[column] >= SURE else "unsure"

@@ -7,12 +7,12 @@ from smartcpd.report.text import escape, joined
 
 
 def link(diagnosis: Diagnosis | None) -> str:
-    """The way to the section, from the top of the page."""
+    """Write the link from the top of the page to the section."""
     return "" if diagnosis is None else '<a href="#checks">Checks</a>'
 
 
 def tile(diagnosis: Diagnosis | None) -> str:
-    """The verdict among the figures at the beginning."""
+    """Write the verdict as one of the figures at the beginning."""
     if diagnosis is None:
         return ""
     warnings = [f.name for f in diagnosis if f.severity is Severity.WARNING]
@@ -24,7 +24,7 @@ def tile(diagnosis: Diagnosis | None) -> str:
 
 
 def section(diagnosis: Diagnosis | None) -> str:
-    """A panel for each finding, or a sentence that there is none."""
+    """Write a panel for each finding, or a sentence that there is none."""
     if diagnosis is None:
         return ""
     panels = "".join(map(_panel, diagnosis))

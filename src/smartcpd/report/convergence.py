@@ -1,4 +1,4 @@
-"""The loss during the fit, phase by phase."""
+"""The curve of the loss during the fit, phase by phase."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ WIDTH, HEIGHT = 330.0, 262.0
 LEFT, RIGHT, TOP, BOTTOM = 38.0, 6.0, 10.0, 222.0
 MOST_POINTS = 600
 COLOURS = 6
-"""Colours of the style sheet; later phases take them again."""
+"""Number of colours in the style sheet; later phases take them again."""
 
 
 def loss_curve(history: History) -> str:
-    """How far each row was above the best one, on a logarithmic axis, coloured by phase."""
+    """Draw how far each row of the history was above the best one, on a logarithmic axis."""
     rows = [record for record in history if np.isfinite(record.objective)]
     if len(rows) < 2:
         return '<p class="small">The fit recorded too few steps to draw a curve.</p>'
@@ -30,7 +30,7 @@ def loss_curve(history: History) -> str:
     times = np.array([record.time for record in rows])
     clock = times[-1] > times[0]
     places = times if clock else np.array([float(record.epoch) for record in rows])
-    # The best row itself would be at minus infinity.
+    # The best row is left out, since its logarithm would be minus infinity.
     floor = float(positive.min()) / 2.0
     low, high = np.log10(floor), np.log10(float(positive.max()))
     span = float(places.max() - places.min()) or 1.0
@@ -60,7 +60,7 @@ def _axes(low: float, high: float, first: float, span: float, unit: str) -> list
 
 
 def _stretches(phases: list[str], x: np.ndarray, y: np.ndarray) -> tuple[list[str], str]:
-    """A line for each run of rows of one phase, joined to the one before; and the legend."""
+    """Draw a line for each stretch of rows of one phase, joined to the last; and the legend."""
     names = list(dict.fromkeys(phases))
     drawn = []
     start = 0

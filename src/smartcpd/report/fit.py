@@ -17,7 +17,7 @@ SHORT = 19
 
 
 def explained_words(quality: Quality) -> str:
-    """What the share of deviance explained means here."""
+    """Say what the share of deviance explained means here."""
     share = quality.deviance_explained
     if share is None:
         return (
@@ -46,7 +46,7 @@ def explained_words(quality: Quality) -> str:
 
 
 def dispersion_words(quality: Quality) -> str:
-    """Over-dispersion, and what to do about it."""
+    """Say whether the data is over-dispersed, and what to do about it."""
     ratio = quality.scatter
     if ratio is None or quality.dispersion is None:
         return ""
@@ -69,7 +69,7 @@ def dispersion_words(quality: Quality) -> str:
 
 
 def figures(quality: Quality) -> dict[str, str]:
-    """The numbers behind the words."""
+    """Return the numbers behind the words."""
     shown = {
         "mean loss of the model": number(quality.mean_loss, 5),
         "of the best constant": number(quality.constant_loss, 5),
@@ -83,7 +83,7 @@ def figures(quality: Quality) -> dict[str, str]:
 
 
 def calibration_picture(quality: Quality) -> str:
-    """Predicted against observed means; on the diagonal they are the same."""
+    """Draw predicted against observed means, which are the same on the diagonal."""
     bins = [b for b in quality.calibration if math.isfinite(b.predicted + b.observed)]
     if len(bins) < 2:
         return (
@@ -120,7 +120,7 @@ def calibration_picture(quality: Quality) -> str:
 
 def _point(b: Bin, place: Callable[[float], float], lowest: float, highest: float) -> str:
     x, y = MARGIN + place(b.predicted), FOOT - place(b.observed)
-    # Bins of few cells have whiskers that would leave the picture.
+    # Whiskers of bins with few cells would leave the picture.
     down, up = max(b.observed - 2 * b.error, lowest), min(b.observed + 2 * b.error, highest)
     words = (
         f"{number(b.cells)} cells: predicted {number(b.predicted)}, observed {number(b.observed)}"
@@ -141,7 +141,7 @@ def _calibration_label(bins: list[Bin]) -> str:
 
 
 def hot_cells_table(quality: Quality, modes: tuple[Mode, ...]) -> str:
-    """Cells with the largest residuals, by name."""
+    """Write a table of the cells with the largest residuals, by name."""
     if not quality.hot_cells:
         return '<p class="small">No cell differs from what the model expects.</p>'
     heads = "".join(f'<th scope="col">{escape(mode.name)}</th>' for mode in modes)
@@ -164,7 +164,7 @@ def hot_cells_table(quality: Quality, modes: tuple[Mode, ...]) -> str:
 
 
 def hot_slices_table(quality: Quality, modes: tuple[Mode, ...]) -> str:
-    """Rows of modes with the worst fit, by name."""
+    """Write a table of the rows of modes with the worst fit, by name."""
     if not quality.hot_slices:
         return '<p class="small">No row of any mode fits clearly worse than the others.</p>'
     rows = [
@@ -192,7 +192,7 @@ def _table(heads: str, rows: list[str], caption: str) -> str:
 
 
 def _named(label: str) -> str:
-    """A cell of a table; short labels such as dates stay on one line."""
+    """Write a cell of a table; short labels such as dates stay on one line."""
     return f"<td{' class=short' if len(label) <= SHORT else ''}>{escape(label)}</td>"
 
 

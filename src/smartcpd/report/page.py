@@ -1,4 +1,4 @@
-"""The parts of a report put together."""
+"""The whole page, put together from its sections."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def render(
     stability: Stability | None = None,
     diagnosis: Diagnosis | None = None,
 ) -> str:
-    """The page as text."""
+    """Return the page as text."""
     shown = readable(model)
     modes = kept_rows(shown)
     names = titles(shown, modes)
@@ -69,7 +69,7 @@ def _file(name: str) -> str:
 
 
 def _policy(style: str, script: str) -> str:
-    """Nothing is loaded from anywhere, and only what this page was written with runs."""
+    """Return a security policy: nothing is loaded, and only this page's own script runs."""
 
     def digest(text: str) -> str:
         return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
@@ -149,7 +149,7 @@ def _tiles(
 
 
 def _attainable(quality: Quality) -> float | None:
-    """What could be explained, where that is clearly less than all and has not been exceeded."""
+    """Return the share that could be explained, if it is clearly below 1 and not exceeded."""
     best, share = quality.deviance_attainable, quality.deviance_explained
     return best if best is not None and share is not None and share <= best < 0.9 else None
 

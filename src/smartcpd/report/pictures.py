@@ -1,4 +1,4 @@
-"""A column of a factor as the picture that suits its mode."""
+"""One column of a factor, drawn as the picture that suits its mode."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ WIDTH = 360.0
 LEFT, RIGHT = 30.0, 6.0
 MOST_POINTS, LEAST_POINTS = 360, 60
 POINTS = 30_000
-"""Of all lines of a page together."""
+"""Number of points that all lines of a page may have together."""
 FEW = 14
-"""Up to so many numbers are columns, more are a line."""
+"""Up to so many numbers are drawn as columns, more as a line."""
 MOST_CELLS = 168
-"""Up to so many rows of a cycle are a strip: the hours of a week."""
+"""Up to so many rows of a cycle are drawn as a strip: the hours of a week."""
 TOP = 8
 
 
 def shape_of(rows: ModeRows) -> str:
-    """Which picture suits the rows of a mode."""
+    """Return which picture suits the rows of a mode."""
     kind, size = rows.mode.kind, len(rows.mode)
     if kind is Kind.CATEGORY:
         return "bars"
@@ -33,7 +33,7 @@ def shape_of(rows: ModeRows) -> str:
 
 
 def factor_picture(rows: ModeRows, component: int) -> str:
-    """The picture of one mode in one component, and a line of words over it."""
+    """Draw one mode of one component, with a line of words over the picture."""
     draw = {"bars": bars, "strip": strip, "columns": columns, "curve": curve}[shape_of(rows)]
     return (
         f'<section class="mode" data-mode="{rows.number}" data-component="{component}">'
@@ -43,7 +43,7 @@ def factor_picture(rows: ModeRows, component: int) -> str:
 
 
 def _words(rows: ModeRows, component: int) -> str:
-    """What a person would say about the column."""
+    """Describe the column as a person would."""
     column = rows.factor[:, component]
     if not column.any():
         return "all zero"
@@ -59,7 +59,7 @@ def _words(rows: ModeRows, component: int) -> str:
 
 
 def bars(rows: ModeRows, component: int) -> str:
-    """Names with bars, longest first; a script adds the rest on demand."""
+    """Draw names with bars, longest first; a script adds the rest on demand."""
     column = rows.factor[:, component]
     scale = float(np.abs(column).max()) or 1.0
     strongest = [row for row in rows.strongest(component, TOP).tolist() if column[row] != 0]
@@ -93,7 +93,7 @@ def _bar(rows: ModeRows, row: int, value: float, scale: float) -> str:
 
 
 def strip(rows: ModeRows, component: int) -> str:
-    """Cells side by side, the stronger the larger their entries."""
+    """Draw cells side by side, the stronger the larger their entries."""
     column = rows.factor[:, component]
     texts = rows.mode_texts(np.arange(column.size))
     scale = float(np.abs(column).max()) or 1.0
@@ -122,7 +122,7 @@ def strip(rows: ModeRows, component: int) -> str:
 
 
 def columns(rows: ModeRows, component: int) -> str:
-    """A few numbers in order, as columns."""
+    """Draw a few numbers in order, as columns."""
     column = rows.factor[:, component]
     texts = rows.mode_texts(np.arange(column.size))
     scale = float(np.abs(column).max()) or 1.0
@@ -145,10 +145,10 @@ def columns(rows: ModeRows, component: int) -> str:
 
 
 def curve(rows: ModeRows, component: int) -> str:
-    """A line over time or numbers, thinned out where there are more points than a screen has."""
+    """Draw a line over time or numbers, thinned out where there are more points than pixels."""
     column = rows.factor[:, component]
     places, ticks = positions(rows)
-    # 1 is what every row would have if all had the same.
+    # A line shows multiples of the mean: 1 is what every row would have if all were equal.
     values = column if rows.signed else column * column.size
     height, bottom = 92.0, 74.0
     low, high = min(0.0, float(values.min())), max(0.0, float(values.max()))
@@ -192,7 +192,7 @@ def curve(rows: ModeRows, component: int) -> str:
 
 
 def positions(rows: ModeRows) -> tuple[np.ndarray, list[tuple[float, str]]]:
-    """Where rows are on the axis, in order, and the ticks."""
+    """Return where rows are on the axis, in order, and the ticks."""
     labels = rows.mode.labels
     size = labels.size
     if labels.dtype.kind == "M" and not np.isnat(labels).any() and _rises(labels):
@@ -212,7 +212,7 @@ def positions(rows: ModeRows) -> tuple[np.ndarray, list[tuple[float, str]]]:
 def thinned(
     places: np.ndarray, values: np.ndarray, n_lines: int = 1
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """At most a few hundred points: places, and lowest, mean and highest of the rows there."""
+    """Return a few hundred points at most: places, and lowest, mean and highest rows there."""
     most = min(max(POINTS // (4 * n_lines), LEAST_POINTS), MOST_POINTS)
     if places.size <= most:
         return places, values, values, values

@@ -15,6 +15,7 @@ PACKAGES = ("smartcpd", "numpy", "numba", "scipy")
 
 
 def settings_table(settings: Mapping[str, Any]) -> str:
+    """Write the settings as a table."""
     rows = "".join(
         f"<div><dt>{escape(name)}</dt><dd>{escape(_shown(value))}</dd></div>"
         for name, value in settings.items()
@@ -23,7 +24,7 @@ def settings_table(settings: Mapping[str, Any]) -> str:
 
 
 def versions() -> dict[str, str]:
-    """What the page was made with."""
+    """Return the versions that the page was made with."""
     found = {"python": platform.python_version()}
     for package in PACKAGES:
         try:
@@ -35,7 +36,7 @@ def versions() -> dict[str, str]:
 
 
 def python_code(settings: Mapping[str, Any], rank: int, loss: str | None) -> str:
-    """The call that fits this model: its rank, its loss, and what else is not as usual."""
+    """Return the call that fits this model: its rank, its loss and all that is not the default."""
     from smartcpd._fitting.fit import fit
 
     arguments: dict[str, Any] = {"rank": rank, "loss": loss or "gaussian"}
@@ -50,7 +51,7 @@ def python_code(settings: Mapping[str, Any], rank: int, loss: str | None) -> str
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether code can spell it out: numbers, text, and lists and dicts of them."""
+    """Whether code can spell a value out: numbers, text, and lists and dicts of them."""
     if isinstance(value, dict):
         return all(map(_is_plain, [*value, *value.values()]))
     if isinstance(value, list | tuple):
@@ -59,6 +60,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def code_block(title: str, code: str) -> str:
+    """Write code with a title and a button that copies it."""
     return (
         f'<figure class="code"><figcaption>{escape(title)}'
         '<button type="button" class="copy" hidden>Copy</button></figcaption>'

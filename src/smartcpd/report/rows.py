@@ -1,4 +1,4 @@
-"""Which rows of a mode a page keeps, and what it says about them."""
+"""The rows of a mode that a page keeps, and their labels."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from smartcpd._fitting.shares import Readable
 from smartcpd.report.text import shortened
 
 NUMBERS = 60_000
-"""Entries of factors that a page holds, of all modes and components together."""
+"""Number of entries of factors that a page holds, for all modes and components together."""
 LEAST_ROWS = 24
 MOST_ROWS = 5_000
 
@@ -27,28 +27,30 @@ class ModeRows:
     kept: np.ndarray
     """Positions of the kept rows, in order."""
     texts: list[str]
-    """Their labels."""
+    """The labels of the kept rows."""
     ranks: np.ndarray
     """For each row and component, 1 for the largest entry, by size without sign."""
     signed: bool
 
     @property
     def complete(self) -> bool:
+        """Whether the page keeps all rows of the mode."""
         return self.kept.size == len(self.mode)
 
     def strongest(self, component: int, count: int) -> np.ndarray:
-        """Positions of the rows with the largest entries, largest first."""
+        """Return the positions of the rows with the largest entries, largest first."""
         return np.argsort(-np.abs(self.factor[:, component]), kind="stable")[:count]
 
     def text_of(self, row: int) -> str:
+        """Return the label of a row."""
         return self.mode_texts([row])[0]
 
     def mode_texts(self, rows: Any) -> list[str]:
-        """Labels of some rows as people write them, cut where nobody would read on."""
+        """Return labels of some rows as people write them, cut where nobody would read on."""
         return [shortened(text) for text in _texts(self.mode, np.asarray(rows))]
 
     def described(self) -> dict[str, Any]:
-        """What the page's search and pointer need, in plain values."""
+        """Return what the page's search and pointer need, in plain values."""
         values = self.factor[self.kept]
         return {
             "name": self.mode.name,
@@ -62,7 +64,7 @@ class ModeRows:
 
 
 def kept_rows(shown: Readable) -> list[ModeRows]:
-    """The rows of every mode that fit into a page."""
+    """Choose the rows of every mode that fit into a page."""
     model = shown.model
     room = NUMBERS // (model.rank * model.order)
     room = min(max(room, LEAST_ROWS), MOST_ROWS)
@@ -80,7 +82,8 @@ def _kept(number: int, mode: Mode, factor: np.ndarray, room: int, signed: bool) 
     if size <= room:
         kept = np.arange(size)
     else:
-        # The best of every component in turn, so that each has its most important rows.
+        # The best rows of every component are taken in turn, so that each has its most important
+        # ones.
         chosen = list(dict.fromkeys(order[: room + 1].ravel().tolist()))[:room]
         if mode.kind is not Kind.CATEGORY:
             spaced = np.linspace(0, size - 1, room // 2).round().astype(np.int64)
@@ -94,12 +97,12 @@ def _texts(mode: Mode, rows: np.ndarray) -> list[str]:
     if rows.size == len(mode):
         return mode.text()
     if mode.labels.dtype.kind == "M":
-        # Which parts of a date may be left out depends on all of them.
+        # The labels are made together, since which parts of a date may be left out depends on all.
         length = len(mode.text()[0]) if len(mode) <= MOST_ROWS else 19
         return [str(d).replace("T", " ")[:length] for d in mode.labels[rows]]
     return Mode(mode.name, mode.labels[rows], mode.kind).text()
 
 
 def _short(value: float) -> float:
-    """Four digits are more than a picture shows."""
+    """Round to four digits, which are more than a picture shows."""
     return float(f"{value:.4g}")

@@ -11,17 +11,17 @@ LONGEST_LABEL = 120
 
 
 def escape(text: Any) -> str:
-    """Data as it may stand between tags and in quoted attributes."""
+    """Escape data so that it may stand between tags and in quoted attributes."""
     return html.escape(str(text), quote=True)
 
 
 def shortened(text: str) -> str:
-    """A label, cut where nobody would read on."""
+    """Cut a label where nobody would read on."""
     return text if len(text) <= LONGEST_LABEL else text[: LONGEST_LABEL - 1] + "…"
 
 
 def embedded(value: Any) -> str:
-    """JSON that may stand in a script element, whatever text it holds."""
+    """Return JSON that may stand in a script element, whatever text it holds."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for sign in "<>&\u2028\u2029":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
@@ -29,7 +29,7 @@ def embedded(value: Any) -> str:
 
 
 def percent(share: float) -> str:
-    """With two digits that count."""
+    """Write a share as a percentage with two significant digits."""
     value = 100.0 * share
     if value == 0:
         return "0 %"
@@ -40,7 +40,7 @@ def percent(share: float) -> str:
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """As short as it may be: 12,345 or 0.0123 or 1.2e-07."""
+    """Write a number as short as it may be: 12,345 or 0.0123 or 1.2e-07."""
     if value is None or not math.isfinite(value):
         return "–"
     if value == 0:
@@ -53,7 +53,7 @@ def number(value: float | None, digits: int = 3) -> str:
 
 
 def joined(names: list[str]) -> str:
-    """a, b and c."""
+    """Join names as in "a, b and c"."""
     if len(names) < 2:
         return "".join(names)
     return ", ".join(names[:-1]) + " and " + names[-1]

@@ -1,4 +1,4 @@
-"""From a model to a file of HTML."""
+"""Writing the page about a model to a file."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def write_report(
     Parameters
     ----------
     path : path
-        Of the file, which is replaced whole or not at all. Its folder must exist.
+        The file, which is replaced whole or not at all. Its folder must exist.
     model : CPModel
         Labels of its modes are shown as they are, never run.
     history, status : optional
@@ -59,17 +59,16 @@ def write_report(
     Returns
     -------
     Path
-        Of the file.
+        The path of the file.
 
     Examples
     --------
-    >>> from smartcpd import SmartCPD, datasets
-    >>> from smartcpd.quality import measure
+    >>> import numpy as np
+    >>> from smartcpd import CPModel
     >>> from smartcpd.report import write_report
-    >>> X, _ = datasets.count((30, 20, 10), rank=3, random_state=0)
-    >>> est = SmartCPD(3, "poisson", random_state=0).fit(X)
-    >>> write_report("report.html", est.model_, history=est.history_, status=est.status_,
-    ...              quality=measure(est.model_, X))  # doctest: +SKIP
+    >>> model = CPModel([np.ones((2, 1)), np.ones((3, 1))], loss_function="poisson")
+    >>> write_report("report.html", model).name
+    'report.html'
     """
     from smartcpd.report.page import render
 
@@ -101,7 +100,7 @@ def write_report(
     )
     temporary = file.with_name(f".{file.name}.{uuid.uuid4().hex}.tmp")
     try:
-        # Half of a surrogate pair, which a label may hold, has no place in UTF-8.
+        # A label may hold half of a surrogate pair, which UTF-8 cannot encode.
         temporary.write_bytes(page.encode("utf-8", "replace"))
         os.replace(temporary, file)
     finally:

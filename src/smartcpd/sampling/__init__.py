@@ -1,4 +1,8 @@
-"""Samplers: which part of the data an iteration reads. One a file."""
+"""Samplers: which part of the data an iteration reads, one sampler a file.
+
+`get` turns a name such as ``"uniform"`` or ``"nonzeros(1000)"`` into a sampler, `names` lists the
+names, and the classes themselves are attributes of this module (``sampling.Uniform``).
+"""
 
 from typing import Any
 

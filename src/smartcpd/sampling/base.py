@@ -1,4 +1,4 @@
-"""What a sampler is: a way to draw the part of the data that an iteration reads, without bias."""
+"""The base class of samplers, which draw the part of the data that an iteration reads."""
 
 from __future__ import annotations
 
@@ -13,20 +13,30 @@ from smartcpd.errors import IncompatibleError
 
 
 class Draws(NamedTuple):
-    """Samples for many iterations at once.
+    """What a sampler drew for T iterations.
 
     Attributes
     ----------
     modes : (T,) int64
-        The block that each iteration updates.
+        The mode that each iteration updates.
     fibers : (T, F, N) int64
-        The fibers it reads, as indices in every mode; the entry of the updated mode is ignored.
+        The F fibers that each iteration reads, as indices in every mode; the index in the updated
+        mode is ignored.
     events : int64
         Positions of the nonzeros that the iterations read, one iteration after the other.
     event_starts : (T + 1,) int64
-        Where each iteration's begin.
+        Where the events of each iteration begin.
     event_weights : (T,) float64
-        How many nonzeros, in the mean, each of an iteration's stands for.
+        How many nonzeros, in the mean, each event of an iteration stands for.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from smartcpd import SparseTensor, sampling
+    >>> X = SparseTensor([[0, 1], [1, 0]], [3.0, 4.0], shape=(2, 2))
+    >>> draws = sampling.get("nonzeros(5)").draw(X, np.array([0, 1]), 3, np.random.default_rng(0))
+    >>> draws.fibers.shape, draws.event_starts
+    ((2, 3, 2), array([ 0,  5, 10]))
     """
 
     modes: np.ndarray
@@ -37,14 +47,21 @@ class Draws(NamedTuple):
 
     @classmethod
     def of_fibers(cls, modes: np.ndarray, fibers: np.ndarray) -> Draws:
-        """Fibers only."""
+        """Return draws that read fibers and no events."""
         starts = np.zeros(modes.size + 1, np.int64)
         return cls(modes, fibers, np.empty(0, np.int64), starts, np.zeros(modes.size))
 
 
 @dataclass(frozen=True)
 class Sampler(Piece):
-    """Draws the modes, fibers and events of many iterations."""
+    """A sampler draws what many iterations read, without bias.
+
+    Examples
+    --------
+    >>> from smartcpd import sampling
+    >>> sampling.get("nonzeros(1000)")
+    Nonzeros(batch=1000)
+    """
 
     splits: ClassVar[bool] = False
     """Whether nonzeros are drawn apart from a background of zeros.
@@ -67,20 +84,36 @@ class Sampler(Piece):
             )
 
     def n_events(self, storage: Any) -> int:
-        """About how many events an iteration reads."""
+        """Return about how many events an iteration reads."""
         return 0
 
     def draw(
         self, storage: Storage, modes: np.ndarray, n_fibers: int, rng: np.random.Generator
     ) -> Draws:
-        """What one iteration for each of ``modes`` reads."""
+        """Return what one iteration for each of ``modes`` reads.
+
+        Parameters
+        ----------
+        storage : Storage
+            The data, as a dense array or a `SparseTensor` is stored.
+        modes : ndarray of int
+            The mode that each iteration updates.
+        n_fibers : int
+            Number of fibers of an iteration.
+        rng : numpy.random.Generator
+            The source of random numbers.
+
+        Returns
+        -------
+        Draws
+        """
         raise NotImplementedError
 
 
 def random_fibers(
     shape: tuple[int, ...], n_iterations: int, n_fibers: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Fibers drawn uniformly, with replacement."""
+    """Draw fibers uniformly, with replacement."""
     fibers = np.empty((n_iterations, n_fibers, len(shape)), dtype=np.int64)
     for mode, size in enumerate(shape):
         # A bound below 2^32 makes the generator use 32-bit draws, twice as fast.

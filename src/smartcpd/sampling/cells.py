@@ -16,26 +16,26 @@ from smartcpd.errors import IncompatibleError
 
 MIN_SAMPLES = 1000
 SHARES = 1000
-"""Iterations after which, by default, all nonzeros were drawn 3 times, or all cells 10 times."""
+"""Number of iterations that, by default, draw all nonzeros 3 times, or all cells 10 times."""
 WORD = 2.0**43
-"""Cells that one random number may tell apart; it has 64 bits, and the rest keeps them even."""
+"""Number of cells that one random number of 64 bits may tell apart without a noticeable bias."""
 RUN = 8
 """Cells of an iteration that must share a row of one mode for it to be worth sorting them."""
 
 
 class CellDraws(NamedTuple):
-    """Cells for many iterations, one iteration after the other.
+    """S cells for each of T iterations, one iteration after the other.
 
     Attributes
     ----------
     rows : (N, T * S) uint32
-        Their rows in the stacked factors.
+        The rows of the cells in the stacked factors, one for each of the N modes.
     x : (T * S,) float64
-        What they hold.
+        The values of the cells.
     lead : int
-        The mode whose row cells that follow each other most often share.
+        The mode whose row is most often the same in consecutive cells.
     own_weights : (T * S,) float64, or empty
-        How much each of them counts, where that differs.
+        How much each cell counts, where that differs between cells.
     """
 
     rows: np.ndarray
@@ -49,7 +49,7 @@ class CellSampler(Protocol):
 
     @property
     def weights(self) -> np.ndarray:
-        """How many cells each of an iteration's stands for."""
+        """The number of cells that each of the S cells of an iteration stands for."""
         ...
 
     def draw(self, n_iterations: int, rng: np.random.Generator) -> CellDraws: ...
@@ -57,13 +57,14 @@ class CellSampler(Protocol):
 
 @dataclass(frozen=True)
 class UniformCells:
-    """Every cell with the same probability, with replacement."""
+    """Draws every cell with the same probability, with replacement."""
 
     storage: InMemory
     n_samples: int
 
     @classmethod
     def of(cls, storage: InMemory, n_samples: int | None = None) -> UniformCells:
+        """Return a sampler whose default size reads all cells 10 times in 1000 iterations."""
         if storage.absent == "unobserved":
             raise IncompatibleError(
                 f"Uniform cells would be unobserved ones, too, of {storage!r}. Draw nonzeros only: "
@@ -92,10 +93,10 @@ class UniformCells:
 
 @dataclass(frozen=True)
 class StratifiedCells:
-    """Nonzeros and zeros apart, each uniformly and with replacement.
+    """Draws nonzeros and zeros separately, each uniformly and with replacement.
 
-    If as many nonzeros are asked for as there are, each is read once. Random cells that turn out
-    to be nonzeros are drawn again. Where absent cells are unobserved, no zeros are drawn.
+    If as many nonzeros are asked for as there are, each is read once. Random cells that turn out to
+    be nonzeros are drawn again. Where absent cells are unobserved, no zeros are drawn.
     """
 
     storage: SparseTensor
@@ -104,7 +105,7 @@ class StratifiedCells:
 
     @classmethod
     def of(cls, storage: Storage, n_samples: int | None = None) -> StratifiedCells:
-        """``n_samples`` counts the nonzeros, and the zeros are as many."""
+        """Return a sampler of ``n_samples`` nonzeros, and of as many zeros."""
         if not isinstance(storage, SparseTensor):
             raise IncompatibleError(
                 "Stratified cells need to know the nonzeros, and X is dense. Use UniformCells, or "
@@ -156,7 +157,7 @@ class StratifiedCells:
         share = 1 - len(storage.events) / storage.n_cells
         while found.shape[1] < wanted:
             missing = wanted - found.shape[1]
-            # One cell at a time: those of a longer draw are in no random order.
+            # Drawn one cell at a time, because a draw of several cells may be sorted by one mode.
             candidates = random_rows(storage.shape, int(1.1 * missing / share) + 1, 1, rng)
             x = np.empty(candidates.shape[1])
             storage.read_cells(candidates, x)
@@ -170,14 +171,14 @@ class StratifiedCells:
 
 
 def _without_missing(x: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """Values that every loss accepts, whatever is in the place of missing cells."""
+    """Replace the values of missing cells by 1, which every loss accepts."""
     return np.where(w == 0, 1.0, x)
 
 
 def random_rows(
     shape: tuple[int, ...], n_iterations: int, n_samples: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Cells drawn uniformly, with replacement.
+    """Draw cells uniformly, with replacement.
 
     Where an iteration has many cells for each row of a mode, they are sorted by it: cells that
     follow each other then share that row, and the data around it, in the cache. As indices of
@@ -192,13 +193,13 @@ def random_rows(
 
 
 def lead_mode(shape: tuple[int, ...], n_samples: int) -> int:
-    """The mode that cells are sorted by; -1 if it is not worth it."""
+    """Return the mode that cells are sorted by; -1 if sorting is not worth it."""
     dense_enough = [k for k in range(len(shape)) if RUN * shape[k] <= n_samples]
     return max(dense_enough, key=lambda k: (shape[k], -k), default=-1)
 
 
 def _words(shape: tuple[int, ...]) -> np.ndarray:
-    """In which modes to begin a new random number, of whose digits the indices are made."""
+    """Say in which modes a new random number begins, whose digits make the indices."""
     begins = np.zeros(len(shape), np.bool_)
     cells = math.inf
     for k, size in enumerate(shape):

@@ -1,4 +1,4 @@
-"""Fibers that hold something, whole."""
+"""A sampler of whole fibers that are not empty."""
 
 from __future__ import annotations
 
@@ -13,10 +13,16 @@ from smartcpd.sampling.nonzeros import Nonzeros
 
 @dataclass(frozen=True)
 class Nonempty(Sampler):
-    """All nonzeros of fibers drawn uniformly among those that are not empty.
+    """Draws fibers uniformly among those that are not empty, and reads all their nonzeros.
 
-    Each stands for as many fibers as there are that are not empty, over as many as were drawn; the
-    background covers the zeros.
+    Each drawn fiber stands for (number of fibers that are not empty) / (number drawn) fibers; the
+    zeros are left to a sum in closed form.
+
+    Examples
+    --------
+    >>> from smartcpd import sampling
+    >>> sampling.get("nonempty").splits
+    True
     """
 
     name = "nonempty"
@@ -45,6 +51,6 @@ class Nonempty(Sampler):
 
     @staticmethod
     def _n_fibers(storage: Any) -> int:
-        """As many fibers as hold about the events of the other sampler."""
+        """Return as many fibers as hold about as many events as the sampler of nonzeros reads."""
         fibers = np.mean([index.n_fibers for index in storage.fiber_indices])
         return max(1, round(Nonzeros().n_events(storage) * fibers / max(len(storage.events), 1)))

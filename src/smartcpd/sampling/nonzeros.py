@@ -1,4 +1,4 @@
-"""Nonzeros one by one, and the zeros all at once."""
+"""A sampler of single nonzeros, which leaves the zeros to a sum in closed form."""
 
 from __future__ import annotations
 
@@ -15,13 +15,20 @@ MIN_BATCH = 500
 
 @dataclass(frozen=True)
 class Nonzeros(Sampler):
-    """Events drawn uniformly among the nonzeros; the background covers the rest.
+    """Draws events uniformly among the nonzeros; the zeros are left to a sum in closed form.
 
     Parameters
     ----------
     batch : int, optional
         Events an iteration reads: by default a 300th of all, but at least as many as the factors
         have rows, since an iteration updates a whole factor however few events it saw.
+
+    Examples
+    --------
+    >>> from smartcpd import SparseTensor, sampling
+    >>> X = SparseTensor([[0, 1], [1, 0]], [3.0, 4.0], shape=(2, 2))
+    >>> sampling.get("nonzeros(5)").n_events(X)
+    5
     """
 
     batch: int | None = None

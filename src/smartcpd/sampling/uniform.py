@@ -1,4 +1,4 @@
-"""Uniform blocks and uniform fibers, as in the paper."""
+"""The sampler of the paper: uniform modes and uniform fibers."""
 
 from __future__ import annotations
 
@@ -12,9 +12,18 @@ from smartcpd.sampling.base import Draws, Sampler, random_fibers
 
 @dataclass(frozen=True)
 class Uniform(Sampler):
-    """Every mode and every fiber with the same probability, with replacement.
+    """Draws every fiber with the same probability, with replacement.
 
     On sparse data nearly all of these fibers are empty.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from smartcpd import SparseTensor, sampling
+    >>> X = SparseTensor([[0, 1], [1, 0]], [3.0, 4.0], shape=(2, 2))
+    >>> draws = sampling.get("uniform").draw(X, np.array([0, 1]), 3, np.random.default_rng(0))
+    >>> draws.fibers.shape
+    (2, 3, 2)
     """
 
     name = "uniform"

@@ -1,4 +1,8 @@
-"""Step rules: how far to go. One rule a file."""
+"""Step rules: how far a step goes, one rule a file.
+
+`get` turns a name such as ``"adagrad"`` or ``"constant(0.1)"`` into a rule, `names` lists the
+names, and the classes themselves are attributes of this module (``steps.Adagrad``).
+"""
 
 from typing import Any
 

@@ -21,6 +21,12 @@ class Adagrad(Step):
     b : float, optional
         By default a thousandth of the mean square of the first gradients, since b has their units;
         the paper's 1e-5 is right at the scale of its experiments.
+
+    Examples
+    --------
+    >>> from smartcpd import steps
+    >>> steps.get("adagrad(0.5)").gamma(3.0, 0.0, 0.0, 16.0, 1, (0.5, 0.0))
+    (10.0, 25.0)
     """
 
     eta: float | None = None

@@ -1,4 +1,4 @@
-"""What a step rule is: the scaling Gamma of the Bregman term, entry by entry."""
+"""The base class of step rules: the scaling Gamma of the Bregman term, entry by entry."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from smartcpd._kernels.compiling import Block
 
 @dataclass(frozen=True)
 class Probe:
-    """What is known of a mode before the first step, for rules that scale themselves.
+    """A probe tells a step rule the scale of a mode before the first step.
 
     Attributes
     ----------
@@ -21,6 +21,12 @@ class Probe:
         Mean square of a sampled gradient's entries.
     unit : float
         The change in the dual that changes a typical entry of the factor by its own size.
+
+    Examples
+    --------
+    >>> from smartcpd import steps
+    >>> steps.get("constant").params(steps.Probe(gradient_square=4.0, unit=1.0))
+    (0.05, 0.0)
     """
 
     gradient_square: float
@@ -29,18 +35,27 @@ class Probe:
 
 @dataclass(frozen=True)
 class Step(Piece):
-    """A step rule: a larger Gamma makes a shorter step ``g / Gamma`` in the dual."""
+    """A step rule chooses Gamma, entry by entry.
+
+    The larger Gamma is, the shorter is the step ``g / Gamma`` in the dual.
+
+    Examples
+    --------
+    >>> from smartcpd import steps
+    >>> steps.get("constant(0.1)")
+    Constant(eta=0.1)
+    """
 
     needs_convex_part: ClassVar[bool] = False
     """Whether ``gamma`` uses c and d, which cost a matrix product."""
 
     def params(self, probe: Probe) -> tuple[float, float]:
-        """The two numbers that ``gamma`` receives as p, for one mode."""
+        """Return the two numbers that ``gamma`` receives as p, for one mode."""
         return self.pair
 
     @staticmethod
     def gamma(g: Any, c: Any, d: Any, s: Any, k: Any, p: Any) -> Any:
-        """(Gamma, new state) of one entry.
+        """Return Gamma and the new state of one entry. Compiled.
 
         g is its gradient, c the same product with the loss's convex part, d the derivative of phi
         at the entry, s the entry's state (0 at first), k how often the mode was updated before.
@@ -48,6 +63,7 @@ class Step(Piece):
         raise NotImplementedError
 
     def scale_block(self, dtype: str) -> Block:
+        """Return ``gamma`` compiled for whole factors of a type."""
         return _scale_block(self.blueprint, dtype)
 
 

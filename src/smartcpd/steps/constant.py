@@ -15,6 +15,12 @@ class Constant(Step):
     eta : float, optional
         Step size. By default a tenth of what would change a typical entry by its own size at the
         first gradient.
+
+    Examples
+    --------
+    >>> from smartcpd import steps
+    >>> steps.get("constant(0.1)").gamma(3.0, 0.0, 0.0, 0.0, 1, (0.1, 0.0))
+    (10.0, 0.0)
     """
 
     eta: float | None = None

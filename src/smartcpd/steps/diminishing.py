@@ -19,6 +19,12 @@ class Diminishing(Step):
     decay : float
         Above 1/2 and at most 1: the steps then sum to infinity and their squares do not, as the
         convergence theorem asks.
+
+    Examples
+    --------
+    >>> from smartcpd import steps
+    >>> steps.get("diminishing(0.1, 1)")
+    Diminishing(eta=0.1, decay=1)
     """
 
     eta: float | None = None

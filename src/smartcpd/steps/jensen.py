@@ -12,8 +12,14 @@ LARGE = 1e4
 class Jensen(Step):
     """Gamma = H^T l̆' / phi'(A), with l̆ the loss's convex part: mini-batch multiplicative updates.
 
-    Needs no tuning, the loss's matched mirror map and nonnegative factors. Weak on data with many
-    zeros, where a batch may hold no event for a row.
+    The rule needs no tuning, but the loss's matched mirror map and nonnegative factors. It is weak
+    on data with many zeros, where a batch may hold no event for a row.
+
+    Examples
+    --------
+    >>> from smartcpd import steps
+    >>> steps.get("jensen").needs_convex_part
+    True
     """
 
     name = "jensen"

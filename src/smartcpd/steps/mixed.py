@@ -16,6 +16,12 @@ class Mixed(Step):
     ----------
     switch : float
         Relative change of the loss between two epochs at which the phases change.
+
+    Examples
+    --------
+    >>> from smartcpd import steps
+    >>> steps.get("mixed(0.01)")
+    Mixed(switch=0.01)
     """
 
     switch: float = 1e-4

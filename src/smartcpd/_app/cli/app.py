@@ -46,7 +46,7 @@ FLAGS = {
     },
     **{n: f"--{n.replace('_', '-')}" for n in ("fiber_mode", "max_time", "n_init")},
 }
-"""What parameters that messages of the library name are called here."""
+"""The options that stand for parameters which messages of the library name."""
 
 app = typer.Typer(
     name="smartcpd",
@@ -62,7 +62,7 @@ app = typer.Typer(
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        from smartcpd import __version__
+        from smartcpd._common.version import __version__
 
         typer.echo(f"smartcpd {__version__}")
         raise typer.Exit
@@ -81,7 +81,7 @@ def _options(
 
 
 def guarded(command: Callable[..., Any]) -> Callable[..., Any]:
-    """A command whose errors are one sentence each, unless the user wants to see more."""
+    """Return a command whose errors are one sentence each, unless the user wants to see more."""
 
     @functools.wraps(command)
     def run(*args: Any, **kwargs: Any) -> Any:
@@ -125,7 +125,7 @@ def _sentence(error: BaseException) -> str:
 
 
 def in_flags(sentence: str) -> str:
-    """A sentence of the library with options in place of parameters."""
+    """Return a sentence of the library with options in place of parameters."""
     sentence = sentence.replace("fit without checkpoints", "add --checkpoint-every 0")
     return re.sub(rf"\b({'|'.join(FLAGS)})=", lambda found: FLAGS[found[1]] + " ", sentence)
 
@@ -141,7 +141,7 @@ def _interrupt(number: int, frame: Any) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command and exit."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    if "--debug" in given:  # wherever it stands
+    if "--debug" in given:  # the option may stand anywhere
         given.remove("--debug")
         given.insert(0, "--debug")
     else:

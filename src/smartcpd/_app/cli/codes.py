@@ -1,3 +1,3 @@
-"""How the program ends, as the shell sees it."""
+"""Exit codes of the program."""
 
 DONE, FAILED, MISUSED, INTERRUPTED = 0, 1, 2, 130

@@ -81,7 +81,9 @@ def compare(
 
 
 def on_common_rows(one: CPModel, other: CPModel) -> tuple[tuple[CPModel, CPModel], list[str]]:
-    """Both models on the rows that both have, in one order, and what was left out of which."""
+    """Return both models on the rows that both have, in one order, and what was left out of
+    which.
+    """
     names = [[mode.name for mode in model.named_modes] for model in (one, other)]
     if names[0] != names[1]:
         raise IncompatibleError(

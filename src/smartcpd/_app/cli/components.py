@@ -1,4 +1,4 @@
-"""Components for the terminal: a share, and for each mode what matters of it."""
+"""Components as text for the terminal: their shares, and for each mode what matters of it."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ WIDEST = 48
 LABEL = 32
 MOST_NAMES = 200
 TOO_LITTLE = 1e-3
-"""Share of a row that is not worth a mention after others."""
+"""The share of a row below which it is not worth a mention after others."""
 
 
 def print_components(
     console: Console, shown: Readable, k: int = 5, stability: Stability | None = None
 ) -> None:
-    """A paragraph for each component."""
+    """Print a paragraph for each component."""
     width = min(max(len(mode.name) for mode in shown.model.named_modes), 20)
     blocks = BLOCKS if (console.encoding or "").lower().startswith("utf") else PLAIN
     for r, share in enumerate(shown.shares):
@@ -39,7 +39,7 @@ def print_components(
 
 
 def _line(mode: Mode, column: np.ndarray, signed: bool, k: int, blocks: str) -> str:
-    # Whole numbers are as often names of places as they are amounts, unless there are many.
+    # Few whole numbers are as often names of places as amounts.
     is_named = (
         mode.kind is Kind.NUMBER and mode.labels.dtype.kind in "iu" and len(mode) <= MOST_NAMES
     )
@@ -66,7 +66,7 @@ def _label(mode: Mode, row: int) -> str:
 
 
 def _sparkline(values: np.ndarray, blocks: str) -> str:
-    """A row of characters, as tall as the values; neighbours are averaged where there are many."""
+    """Draw values as a row of characters; neighbours are averaged where there are many."""
     parts = np.array_split(values, min(values.size, WIDEST))
     heights = np.array([part.mean() for part in parts])
     top = heights.max()
@@ -79,7 +79,7 @@ def _sparkline(values: np.ndarray, blocks: str) -> str:
 def described(
     shown: Readable, k: int = 10, stability: Stability | None = None
 ) -> list[dict[str, Any]]:
-    """The same for programs."""
+    """Return the components as JSON values, for programs."""
 
     def sure(column: int) -> dict[str, Any]:
         if stability is None:

@@ -1,4 +1,4 @@
-"""Where things are printed: results on standard output, everything else on standard error."""
+"""Printing: results go to standard output, everything else to standard error."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rich.text import Text
 
 
 def stdout() -> Console:
-    """Made anew each time, so that redirection is respected."""
+    """Return a console, made anew each time so that redirection is respected."""
     return Console(highlight=False, soft_wrap=True)
 
 
@@ -20,7 +20,7 @@ def stderr() -> Console:
 
 
 def say(sentence: str, quiet: bool = False) -> None:
-    """Something that is not a result."""
+    """Print something that is not a result."""
     if not quiet:
         stderr().print(Text(printable(sentence), style="dim"))
 
@@ -30,7 +30,7 @@ def complain(sentence: str) -> None:
 
 
 def print_json(value: Any) -> None:
-    """One JSON value; NaN and infinity, which JSON does not have, become null."""
+    """Print one JSON value; NaN and infinity, which JSON does not have, become null."""
     from smartcpd._app.run_folder.run import plain
 
     json.dump(plain(value), sys.stdout, indent=2, ensure_ascii=False)
@@ -38,7 +38,7 @@ def print_json(value: Any) -> None:
 
 
 def printable(text: str) -> str:
-    """Without control characters: labels come from data and could move the cursor."""
+    """Remove control characters: labels come from data and could move the cursor."""
     return "".join(
         c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text
     )

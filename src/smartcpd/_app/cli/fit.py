@@ -128,10 +128,10 @@ class Job:
 
     def run(self, force: bool, resume: bool, checkpoint_every: float, quiet: bool) -> Any:
         """Read, fit, save."""
-        from smartcpd import _strategies as solvers
         from smartcpd import losses
         from smartcpd._fitting import fit as fitting
         from smartcpd._problem.loss_choice import as_chosen, choose_loss
+        from smartcpd._strategies import registry as solvers
 
         self.folder.check(force, resume)
         solvers.get(str(self.method["solver"]))
@@ -185,7 +185,7 @@ class Job:
         return limited(load(self.file, self.table, max_memory=allowed), allowed)
 
     def _how_to_go_on(self, found: bool = False) -> str:
-        """After an interruption; ``found`` says that there was a model to save."""
+        """Say how to go on after an interruption; ``found`` says that there was a model to save."""
         if found and self.folder.header.exists():
             folder = shlex.quote(str(self.folder.path))
             return (
@@ -265,7 +265,7 @@ class Job:
         )
 
     def _remarks(self, agreed: Any) -> tuple[str, ...]:
-        """Where starts were asked for and nothing can be said of them, how it could be."""
+        """Say how starts could be compared, where they were asked for and cannot be."""
         if self.method["n_init"] == 1 or self.method["consensus"] or agreed is not None:
             return ()
         return (

@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from smartcpd import _strategies as solvers
 from smartcpd import constraints, losses
 from smartcpd._app.cli.options import completer
+from smartcpd._strategies import registry as solvers
 
 METHOD, OUTPUT = "Method", "Output"
-"""Panels of the help."""
+"""Names of the panels of the help."""
 
 Rank = Annotated[
     int, typer.Option("--rank", "-r", min=1, metavar="N", help="Number of components.")

@@ -1,4 +1,4 @@
-"""Help pages: what typer shows beside the words written here."""
+"""Help pages, with changes to what typer shows beside the words written here."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typer.core import TyperCommand, TyperGroup
 
 
 def _flags_take_nothing(params: list[Any]) -> list[Any]:
-    """Flags without the name of a type after them, which looks as if they wanted a value."""
+    """Remove the name of a type after flags, which looks as if they wanted a value."""
     for param in params:
         if getattr(param, "is_flag", False) and param.metavar is None:
             param.metavar = ""

@@ -1,4 +1,4 @@
-"""Data of any kind from a file: a tensor as it is, a table by its modes."""
+"""Reading data of any kind from a file: a tensor as it is, a table by its modes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from smartcpd.errors import InvalidParameterError
 
 @dataclass(frozen=True)
 class TableOptions:
-    """What makes a table a tensor."""
+    """The options that make a tensor of a table."""
 
     modes: str | None = None
     value: str | None = None
@@ -29,7 +29,7 @@ class TableOptions:
     header: bool | None = None
 
     def chosen(self) -> dict[str, Any]:
-        """Those that the user gave."""
+        """Return the options that the user gave."""
         usual = TableOptions()
         found = {name: getattr(self, name) for name in vars(usual)}
         return {
@@ -39,7 +39,7 @@ class TableOptions:
         }
 
     def words(self) -> list[str]:
-        """The same as a command line has it."""
+        """Return the options that the user gave, as words of a command line."""
         found = []
         for name, value in self.chosen().items():
             if name == "header":
@@ -55,8 +55,8 @@ class TableOptions:
 def load(
     file: str, options: TableOptions, out: Path | None = None, max_memory: str | None = None
 ) -> Any:
-    """The tensor that a file holds or that a table makes; straight to ``out`` if that is a folder
-    of parts.
+    """Return the tensor that a file holds or that a table makes; it goes straight to ``out`` if
+    that is a folder of parts.
     """
     refuse_stdin(file)
     if is_tensor_file(file):
@@ -89,14 +89,16 @@ def load(
 
 
 def limited(X: Any, max_memory: str | None) -> Any:
-    """The same data, which is read part by part if it needs more than that; in memory if not."""
+    """Return the same data, read part by part if it needs more memory than that, in memory
+    if not.
+    """
     from smartcpd._data.opening import within_memory
 
     return within_memory(X, max_memory)
 
 
 def needs(X: Any, rank: int, loss: Any) -> list[str]:
-    """What a fit part by part will take, in sentences; nothing for data in memory."""
+    """Say in sentences what a fit part by part will take; nothing for data in memory."""
     from smartcpd._data.opening import as_storage
 
     storage = as_storage(X)
@@ -108,7 +110,7 @@ def needs(X: Any, rank: int, loss: Any) -> list[str]:
 
 
 def refuse_stdin(file: str) -> None:
-    """Data is read several times, which standard input cannot be."""
+    """Raise an error for standard input, since data is read several times."""
     if file == "-":
         raise InvalidParameterError(
             "Standard input cannot be read, since data is read several times; save it to a file "
@@ -124,7 +126,7 @@ def _some_columns(file: str) -> str:
 
 
 def stem(file: str) -> str:
-    """What a file is called, without folders and endings."""
+    """Return the name of a file, without folders and endings."""
     path = split(file)[0]
     if re.search(r"[*?\[]", path.name):
         path = path.parent
@@ -141,7 +143,7 @@ def stem(file: str) -> str:
 
 
 def described(X: Any) -> str:
-    """The shape of a tensor, and what it stores if it is sparse."""
+    """Describe the shape of a tensor, and what it stores if it is sparse."""
     shape = " x ".join(f"{size:,}" for size in X.shape)
     tensor = getattr(X, "tensor", X)
     nonzeros = f", {tensor.nnz:,} nonzeros" if hasattr(tensor, "nnz") else ""
@@ -149,7 +151,7 @@ def described(X: Any) -> str:
 
 
 def source_facts(file: str, X: Any) -> dict[str, Any]:
-    """Where data came from, so that a run can be traced back to it."""
+    """Return where data came from, so that a run can be traced back to it."""
     from smartcpd._data.opening import as_storage
     from smartcpd._problem.checkpoints.identity import data_digest
 

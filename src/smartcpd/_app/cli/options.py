@@ -92,7 +92,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results only, 
 
 
 def pairs(option: str, given: Iterable[str] | None) -> dict[str, str]:
-    """``a=1,b=2`` as a dictionary; a wrong one is a usage error."""
+    """Read ``a=1,b=2`` as a dictionary; a wrong text is a usage error."""
     found: dict[str, str] = {}
     for part in (part for text in given or () for part in parted(text)):
         name, equals, value = (piece.strip() for piece in part.rpartition("="))
@@ -108,7 +108,7 @@ def pairs(option: str, given: Iterable[str] | None) -> dict[str, str]:
 
 
 def whole_numbers(option: str, given: Iterable[str] | None) -> dict[str, int]:
-    """As `pairs`, with a whole number for each name."""
+    """Read ``a=1,b=2`` as a dictionary of whole numbers; a wrong text is a usage error."""
     found = {}
     for name, value in pairs(option, given).items():
         if not value.isdigit() or int(value) < 1:
@@ -120,7 +120,7 @@ def whole_numbers(option: str, given: Iterable[str] | None) -> dict[str, int]:
 
 
 def completer(names: Iterable[str]) -> Any:
-    """Shell completion from a registry."""
+    """Make a shell completion from the names of a registry."""
     known = list(names)
 
     def complete(incomplete: str) -> list[str]:

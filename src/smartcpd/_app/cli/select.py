@@ -167,7 +167,7 @@ def select(
 
 
 def whole_range(text: str) -> list[int]:
-    """``1-20`` or ``5,10,20`` as numbers; a wrong one is a usage error."""
+    """Read ``1-20`` or ``5,10,20`` as numbers; a wrong text is a usage error."""
     found: list[int] = []
     for part in text.split(","):
         low, dash, high = (piece.strip() for piece in part.partition("-"))
@@ -182,7 +182,9 @@ def whole_range(text: str) -> list[int]:
 
 
 def picture_of(file: str, wanted: Path | None, quiet: bool) -> Path | None:
-    """Where the picture goes, known to be possible before anything is fitted."""
+    """Return where the picture goes, after checking that it can be drawn before anything is
+    fitted.
+    """
     from smartcpd.plots.figure import pyplot
 
     try:
@@ -206,7 +208,7 @@ def picture_of(file: str, wanted: Path | None, quiet: bool) -> Path | None:
 
 
 def draw(found: Any, path: Path) -> None:
-    """Without pyplot, which would look for a display."""
+    """Draw the picture without pyplot, which would look for a display."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6.4, 4.0), layout="constrained")
@@ -215,7 +217,7 @@ def draw(found: Any, path: Path) -> None:
 
 
 def show(found: Any, command: str, picture: Path | None, json: bool, quiet: bool) -> None:
-    """The table and the sentence on standard output; what to do next on standard error."""
+    """Print the table and the sentence on standard output, what to do next on standard error."""
     if json:
         print_json(
             {

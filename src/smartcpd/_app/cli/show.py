@@ -14,7 +14,7 @@ from smartcpd._app.run_folder import Run, RunFolder
 from smartcpd.quality import Quality
 
 EXCESS = 0.05
-"""Share of the deviance above what a true model would explain that speaks for chance."""
+"""The share of the deviance, above what a true model would explain, that speaks for chance."""
 EXAMPLES = "Example: smartcpd show chicago_crime_2022-smartcpd --top 8"
 
 
@@ -33,7 +33,7 @@ def show(
 
 
 def print_run(run: Run, top: int = 5) -> None:
-    """What a person wants to know of a run."""
+    """Print what a person wants to know of a run."""
     from smartcpd._app.cli.components import print_components
     from smartcpd._fitting.shares import readable
 
@@ -72,7 +72,7 @@ def _explained(quality: Quality, rank: int) -> str:
 
 
 def summary(run: Run, folder: RunFolder, top: int = 10) -> dict[str, Any]:
-    """The same for programs."""
+    """Return what a person wants to know of a run as JSON values, for programs."""
     from smartcpd._app.cli.components import described
     from smartcpd._fitting.shares import readable
 

@@ -1,4 +1,4 @@
-"""What a file holds, before anything is fitted."""
+"""Facts about a file, before anything is fitted."""
 
 from smartcpd._app.inspection.table import check_table
 from smartcpd._app.inspection.tensor import check_tensor

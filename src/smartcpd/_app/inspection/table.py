@@ -12,14 +12,14 @@ from smartcpd._data.tables.wishes import joined
 from smartcpd.errors import InvalidDataError
 
 FEW, MANY = 2, 5_000
-"""Labels between which a column makes a good mode as it is."""
+"""A column with a number of labels between these makes a good mode as it is."""
 KEPT = 500
 MOST_MODES = 4
 TIMES = (Family.DATE, Family.MOMENT, Family.CLOCK)
 
 
 def check_table(path: str, header: bool | None = None) -> dict[str, Any]:
-    """Figures and advice about a table; only what JSON knows.
+    """Return figures and advice about a table, in types that JSON knows.
 
     ``header`` says whether the first line of a text file names its columns, if it is known.
     """
@@ -54,7 +54,9 @@ def check_table(path: str, header: bool | None = None) -> dict[str, Any]:
 
 
 def _facts(source: Source, columns: list[Column]) -> tuple[int, list[tuple[int, int]]]:
-    """How many rows; of each column how many different values, about, and how many are missing."""
+    """Return how many rows there are and, for each column, about how many different and missing
+    values.
+    """
     wanted = ["count(*)"]
     for column in columns:
         wanted += [f"approx_count_distinct({column.sql})", f"count(*) - count({column.sql})"]

@@ -21,14 +21,16 @@ from smartcpd.partitions import PartitionedTensor
 
 EXAMPLE_PARAMETERS = {"beta": "beta(0.5)", "negative-binomial": "negative-binomial(1)"}
 COPIES_OF_FACTORS = 6
-"""Factors, gradients, averages and step states that a fit keeps at a time, about."""
+"""About how many arrays of the size of the factors a fit keeps: factors, gradients, averages, step
+states.
+"""
 SPARSE_BELOW = 0.1
 LARGE = 2e6
-"""Cells above which it matters that a dense array is mostly zeros."""
+"""Number of cells above which it matters that a dense array is mostly zeros."""
 
 
 def check_tensor(path: str, rank: int = 10) -> dict[str, Any]:
-    """Figures and advice about a file that holds a tensor; only what JSON knows."""
+    """Return figures and advice about a file that holds a tensor, in types that JSON knows."""
     X = read(path)
     tensor, modes = taken_off(X)
     storage = as_storage(tensor)
@@ -68,7 +70,8 @@ class _Form(NamedTuple):
 
 @singledispatch
 def _form(storage: Storage) -> _Form:
-    return _form(in_memory(storage, "check"))  # which refuses all that is not listed here
+    """Say how a tensor is stored; refuse one that is not in memory, unless it is listed here."""
+    return _form(in_memory(storage, "check"))
 
 
 @_form.register
@@ -92,7 +95,7 @@ def _(storage: PartitionedTensor) -> _Form:
 
 
 def _nonzeros_and_highest(storage: Storage) -> tuple[int, float]:
-    """The number of observed cells that are not 0, and the highest value of any."""
+    """Count the observed cells that are not 0, and find the largest value of any."""
     nonzeros, highest = 0, -math.inf
     for values in storage.observed_values():
         if values.size:
@@ -102,7 +105,7 @@ def _nonzeros_and_highest(storage: Storage) -> tuple[int, float]:
 
 
 def _complaint(storage: Storage, name: str) -> str | None:
-    """Why a loss cannot describe the data, or nothing."""
+    """Say why a loss cannot describe the data, or return None."""
     loss = losses.get(EXAMPLE_PARAMETERS.get(name, name))
     try:
         storage.check(loss)
@@ -114,7 +117,7 @@ def _complaint(storage: Storage, name: str) -> str | None:
 
 
 def _duplicates(path: str) -> int:
-    """Entries of a text file beyond the first of their cell."""
+    """Count the entries of a text file beyond the first of their cell."""
     file, _ = split(path)
     if ".tns" not in format_of(file).suffixes:
         return 0
@@ -173,7 +176,7 @@ def _advice(found: dict[str, Any], storage: Storage, empty_rows: Sequence[int]) 
 
 
 def _memory() -> int | None:
-    """Of the machine, in bytes, where it tells."""
+    """Return the bytes of memory of the machine, if it tells."""
     try:
         return math.prod(os.sysconf(name) for name in ("SC_PAGE_SIZE", "SC_PHYS_PAGES"))
     except (AttributeError, OSError, ValueError):

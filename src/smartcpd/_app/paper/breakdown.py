@@ -1,4 +1,4 @@
-"""Where an iteration spends its time: sampling, gradient, update.
+"""Measures how an iteration divides its time between sampling, gradient and update.
 
 The compiled loops do not stop between these parts, so that they are timed in plain NumPy, one
 thread, both methods written alike; the share of each part is the method's, the seconds are NumPy's.
@@ -18,12 +18,12 @@ from smartcpd._common import threads
 PARTS = ("sampling", "gradient", "update")
 EPS = 1e-9
 SETTLING = 20
-"""Iterations that do not count."""
+"""Number of first iterations that are not counted."""
 
 
 @dataclass(frozen=True)
 class Breakdown:
-    """Microseconds that an iteration spends on each part, the median."""
+    """Median microseconds that an iteration spends on each part."""
 
     method: str
     parts: dict[str, float]
@@ -48,7 +48,7 @@ class _Clock:
 
 
 def measured(X: np.ndarray, rank: int, iterations: int = 300, seed: int = 0) -> list[Breakdown]:
-    """Both stochastic methods of the paper on a third-order tensor of counts."""
+    """Time both stochastic methods of the paper on a third-order tensor of counts."""
     wide = X.astype(np.float64)
     found = []
     with threads.limited_to(1):
@@ -59,7 +59,7 @@ def measured(X: np.ndarray, rank: int, iterations: int = 300, seed: int = 0) -> 
             clock = _Clock()
             for _ in range(iterations + SETTLING):
                 iterate(clock)
-            # Medians, since other programs may hold the core now and then.
+            # Medians are used, since other programs may hold the core now and then.
             parts = {p: 1e6 * float(np.median(s[SETTLING:])) for p, s in clock.spent.items()}
             found.append(Breakdown(name, parts))
     return found
@@ -68,7 +68,7 @@ def measured(X: np.ndarray, rank: int, iterations: int = 300, seed: int = 0) -> 
 def smartcpd_iteration(
     X: np.ndarray, A: list[np.ndarray], n_fibers: int, rng: np.random.Generator
 ) -> Callable[[_Clock], None]:
-    """Fibers of one mode, entropy map, adagrad."""
+    """Make an iteration that reads fibers of one mode, with the entropy map and adagrad."""
     S = [np.zeros_like(F) for F in A]
 
     def iterate(clock: _Clock) -> None:
@@ -91,7 +91,9 @@ def smartcpd_iteration(
 def gcp_iteration(
     X: np.ndarray, A: list[np.ndarray], n_fibers: int, rng: np.random.Generator
 ) -> Callable[[_Clock], None]:
-    """As many entries anywhere, the gradients of all modes, Adam."""
+    """Make an iteration that reads as many entries anywhere, with gradients of all modes and
+    Adam.
+    """
     n_entries = n_fibers * X.shape[0]
     moments = [(np.zeros_like(F), np.zeros_like(F)) for F in A]
     steps = 0
@@ -107,7 +109,7 @@ def gcp_iteration(
         gradients = []
         for n, F in enumerate(A):
             j, k = (m for m in range(3) if m != n)
-            # Adds up the rows that belong to the same index; much faster than np.add.at.
+            # This adds up the rows that belong to the same index, much faster than np.add.at.
             where = (np.ones(n_entries), i[n], np.arange(n_entries + 1))
             gradients.append(csc_array(where, shape=(len(F), n_entries)) @ (d * rows[j] * rows[k]))
         clock.end("gradient")

@@ -1,4 +1,4 @@
-"""The claims of the paper next to what the experiments that were run say."""
+"""The claims of the paper, next to what our runs of the experiments show."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Claim:
     paper : str
         The paper's figure for it.
     experiment : str
-        Whose runs tell.
+        The experiment whose runs decide.
     judge : callable
         The finding, or None where runs that it needs are missing.
     why : str
@@ -175,7 +175,9 @@ CLAIMS = (
 
 
 def collected(out: Path) -> Table:
-    """Every claim with its finding; quick runs only where there are no others, and marked."""
+    """Return every claim with its finding; quick runs only where there are no others, and
+    marked.
+    """
     rows = []
     seen: dict[Path, Runs] = {}
     for claim in CLAIMS:

@@ -1,4 +1,4 @@
-"""Who runs in an experiment: a task goes in, what the solver had at which second comes out.
+"""The solvers of an experiment: a task goes in, what the solver had at which second comes out.
 
 The factors that a solver has on its way are kept as they are, and judged after it has ended: no
 error of the factors, and no loss that only the figure needs, is on its clock.
@@ -27,7 +27,7 @@ FIRST_SECOND = 1e-4
 
 @dataclass(frozen=True)
 class Task:
-    """One data set to be decomposed, and for how long."""
+    """A data set to be decomposed, and the time for it."""
 
     X: np.ndarray | SparseTensor
     rank: int
@@ -37,7 +37,9 @@ class Task:
     n_fibers: int | None = None
     """Fibers that an iteration of stochastic mirror descent reads; twice the rank by default."""
     start: Factors | None = None
-    """Where the paper's method and its rivals begin; the solver's own random start by default."""
+    """The factors from which the paper's method and its rivals begin; by default a random start of
+    the solver's own.
+    """
     seed: int = 0
     limit: float | None = None
 
@@ -47,13 +49,17 @@ class Task:
 
     @property
     def n_entries(self) -> int:
-        """Entries of an iteration of the paper's method; its rivals that sample get as many."""
+        """Number of entries that an iteration of the paper's method reads; rivals that sample get
+        as many.
+        """
         return (self.n_fibers or 2 * self.rank) * max(self.X.shape)
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What a solver had after some seconds; a peer may tell the loss but not the factors."""
+    """The result that a solver had after some seconds; a peer may tell the loss but not the
+    factors.
+    """
 
     time: float
     entries: float
@@ -64,12 +70,12 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Contender:
-    """A line of a figure.
+    """A solver with settings, which is a line of a figure.
 
     Attributes
     ----------
     name : str
-        As the figure calls it.
+        The name in the figure.
     settings : str
         What was set, for the table; runs with other settings are not mixed with these.
     run : callable
@@ -97,8 +103,9 @@ class Contender:
 
 @dataclass
 class Watch:
-    """A callback that keeps what the fit would return if it were stopped. Snapshots are evenly
-    spaced in the logarithm of time."""
+    """A callback that keeps what the fit would return if it were stopped, at moments that are
+    evenly spaced in the logarithm of time.
+    """
 
     rank: int
     snapshots: list[Snapshot] = field(default_factory=list)
@@ -129,7 +136,9 @@ def ours(
     parameters: Callable[[Task], dict[str, Any]] = lambda task: {},
     **flags: bool,
 ) -> Contender:
-    """A fit of this package; ``parameters`` are those of `SmartCPD`, given the task."""
+    """Make a contender from a fit of this package; ``parameters`` returns those of `SmartCPD` for a
+    task.
+    """
 
     def run(task: Task) -> list[Snapshot]:
         watch = Watch(task.rank)
@@ -156,7 +165,7 @@ def begin(task: Task) -> dict[str, Any]:
 
 
 def smartcpd(name: str = "SmartCPD", **choices: Any) -> Contender:
-    """The paper's Algorithm 1 and nothing else."""
+    """Make a contender of the paper's Algorithm 1 alone."""
     given = {"mirror": "entropy", "step": "adagrad(b=1e-5)", **choices}
 
     def parameters(task: Task) -> dict[str, Any]:
@@ -190,8 +199,9 @@ def auto() -> Contender:
 
 
 def gcp_opt(rate: float) -> Contender:
-    """Adam on sampled entries: of dense data as many as the paper's method samples; of sparse data
-    the solver's own number, with which it was faster."""
+    """Make a contender of Adam on sampled entries: as many of dense data as the paper's method
+    samples; of sparse data the solver's own number, with which it was faster.
+    """
 
     def parameters(task: Task) -> dict[str, Any]:
         n_samples = task.n_entries if task.is_dense else None
@@ -219,7 +229,7 @@ def block_md() -> Contender:
 
 
 def from_truth() -> Contender:
-    """The optimum next to the true factors: no method can be expected to do better."""
+    """Make the reference line, the optimum next to the true factors: no method can do better."""
     return ours(
         "limit (from the truth)",
         "solver auto, started at the true factors",

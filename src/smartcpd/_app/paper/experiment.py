@@ -1,4 +1,4 @@
-"""What an experiment is: panels of trials, and what is drawn and printed from their runs."""
+"""The parts of an experiment: panels of trials, and the figures and tables of their runs."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Options:
-    """What the user chose."""
+    """What the user chose on the command line."""
 
     quick: bool = False
     peers: bool = False
     simulate: bool = False
-    """Run on a simulated stand-in where real data is not at hand; quick runs do so anyway."""
+    """Whether to run on a simulated stand-in where real data is missing; quick runs do so
+    anyway.
+    """
     seed: int = 0
     trials: int | None = None
     limit: float | None = None
@@ -34,11 +36,13 @@ class Panel:
     Attributes
     ----------
     name : str
+        The name of the setting.
     data : str
         What the data is, in words; runs on other data are not mixed with these.
     make : callable
-        The task of a trial's seed.
+        Makes the task of a trial from its seed.
     contenders : tuple of Contender
+        The solvers that run.
     """
 
     name: str
@@ -49,7 +53,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is run."""
+    """All that an experiment runs."""
 
     panels: tuple[Panel, ...]
     trials: int
@@ -68,7 +72,7 @@ class Experiment:
     Attributes
     ----------
     name : str
-        On the command line.
+        Its name on the command line.
     title : str
         One line about it.
     shows : str

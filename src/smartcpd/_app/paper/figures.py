@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 BLUE, ORANGE, GREEN, RED = "#0072B2", "#E69F00", "#009E73", "#D55E00"
 PINK, SKY, BLACK, GREY, OLIVE = "#CC79A7", "#56B4E9", "#000000", "#7F7F7F", "#8C7A00"
-"""The palette of Okabe and Ito, which colour-blind readers can tell apart."""
+"""The colours of Okabe and Ito, which colour-blind readers can tell apart."""
 
 FULL_WIDTH, COLUMN_WIDTH = 7.0, 3.4  # inches
 TEXT = 8  # points
 DPI = 200
 LABEL_GAP = 0.075
-"""Of the height of the axes, between neighbouring names."""
+"""The least gap between neighbouring names, as a share of the height of the axes."""
 
 MEASURES = {"mse": "MSE of the factors", "loss": "Mean loss"}
 SCALES = {"time": "Time (s)", "entries": "Entries sampled"}
@@ -72,7 +72,7 @@ def style_of(solver: str, position: int) -> Style:
 
 
 def require_matplotlib() -> None:
-    """Say before anything runs that nothing could be drawn."""
+    """Raise an error before anything runs if nothing could be drawn."""
     try:
         import matplotlib  # noqa: F401
     except ImportError:
@@ -80,7 +80,7 @@ def require_matplotlib() -> None:
 
 
 def blank(n_axes: int, width: float = FULL_WIDTH, height: float = 2.7, **grid: Any) -> Figure:
-    """A figure with axes in a row."""
+    """Return a figure with axes in a row."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), dpi=DPI, layout="constrained")
@@ -99,7 +99,7 @@ def tidy(ax: Axes) -> None:
 
 
 def save(figure: Figure, path: Path) -> list[Path]:
-    """As PNG and as SVG, whose text stays text."""
+    """Save a figure as PNG and as SVG, whose text stays text."""
     import matplotlib
 
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -111,7 +111,7 @@ def save(figure: Figure, path: Path) -> list[Path]:
 
 
 def mean_curve(runs: Sequence[Run], scale: str, measure: str) -> tuple[np.ndarray, np.ndarray]:
-    """The mean over trials; a trial that has ended keeps its result.
+    """Return the mean over trials; a trial that has ended keeps its result.
 
     Between the moments at which a solver was looked at, lines are straight on the axes drawn.
     """
@@ -132,13 +132,13 @@ def mean_curve(runs: Sequence[Run], scale: str, measure: str) -> tuple[np.ndarra
 
 
 def _known(run: Run, measure: str) -> Run:
-    """The moments of a run at which the measure is known."""
+    """Return the moments of a run at which the measure is known."""
     known = np.isfinite(getattr(run, measure))
     return Run(*run[:3], *(column[known] for column in run[3:]))
 
 
 def _positive(run: Run, scale: str) -> np.ndarray:
-    """Where a run is on a logarithmic axis, which has no zero."""
+    """Return where a run is on a logarithmic axis, which has no zero."""
     values = getattr(run, scale)
     found = values[values > 0]
     return found if found.size else np.array([1e-4])
@@ -156,7 +156,7 @@ def draw_runs(
     log: bool = True,
     aim: float | None = None,
 ) -> None:
-    """Every solver of a panel against time or entries, its name at the end of its line."""
+    """Draw every solver of a panel against time or entries, its name at the end of its line."""
     if aim is not None:
         ax.axhline(aim, color=GREY, lw=0.8, zorder=1)
     for position, solver in enumerate(solvers):
@@ -190,7 +190,7 @@ def draw_runs(
 
 
 def label_ticks(axis: Axis, limits: tuple[float, float]) -> None:
-    """Powers of ten on a logarithmic axis; 2 and 5 as well where there are few of them."""
+    """Label powers of ten on a logarithmic axis; 2 and 5 as well where there are few of them."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     low, high = np.log10(limits)
@@ -211,7 +211,9 @@ def label_means(
     scale: str = "time",
     measure: str = "mse",
 ) -> None:
-    """The name of every solver next to the end of its mean; limits of the axes are set by now."""
+    """Write the name of every solver next to the end of its mean; the limits of the axes must be
+    set.
+    """
     ends = []
     for position, solver in enumerate(solvers):
         found = _drawable(runs, panel, solver, "time", measure)
@@ -228,7 +230,9 @@ def label_means(
 
 
 def _drawable(runs: Runs, panel: str, solver: str, scale: str, measure: str) -> list[Run]:
-    """Runs that have a place on the axes: peers do not tell how many entries they sampled."""
+    """Return the runs that have a place on the axes: peers do not tell how many entries they
+    sampled.
+    """
     return [
         run
         for run in runs.of(panel, solver)
@@ -237,7 +241,7 @@ def _drawable(runs: Runs, panel: str, solver: str, scale: str, measure: str) -> 
 
 
 def _keep_sight(ax: Axes, runs: Runs, panel: str, scale: str) -> None:
-    """From the first thing that anybody had to the last."""
+    """Limit the axis to the moments from the first result of any solver to the last."""
     every = [run for solver in runs.solvers(panel) for run in runs.of(panel, solver)]
     found = [run for run in every if np.isfinite(getattr(run, scale)[-1])]
     if not found:
@@ -249,7 +253,9 @@ def _keep_sight(ax: Axes, runs: Runs, panel: str, scale: str) -> None:
 
 
 def label_ends(ax: Axes, ends: list[tuple[float, float, str, str]]) -> None:
-    """Names to the right of the axes at the height of their lines, moved apart where they meet."""
+    """Write names to the right of the axes at the height of their lines, moved apart where they
+    meet.
+    """
     if not ends:
         return
     to_axes = ax.transData + ax.transAxes.inverted()
@@ -275,13 +281,14 @@ def label_ends(ax: Axes, ends: list[tuple[float, float, str, str]]) -> None:
                 "lw": 0.5,
                 "alpha": 0.6,
                 "shrinkB": 0,
-                "relpos": (0, 0.5),  # from the beginning of the words, not across them
+                # The line starts at the beginning of the words, not across them.
+                "relpos": (0, 0.5),
             },
         )
 
 
 def spread(heights: Sequence[float], gap: float) -> np.ndarray:
-    """Sorted heights moved apart to at least ``gap``, each as little as possible, within 0 to 1."""
+    """Move sorted heights apart to at least ``gap``, each as little as possible, within 0 to 1."""
     n = len(heights)
     if n == 0:
         return np.array([])

@@ -1,4 +1,4 @@
-"""What the runs of an experiment say of a claim: functions that return findings."""
+"""Functions that judge a claim of the paper by the runs of an experiment."""
 
 from __future__ import annotations
 
@@ -12,19 +12,21 @@ from smartcpd._app.paper.runs import Runs
 from smartcpd._app.paper.tables import number
 
 FAR = 0.05
-"""A loss that is this share higher is another place, not a later moment."""
+"""A loss that is higher by more than this share belongs to another optimum, not to a later
+moment.
+"""
 SMART, GCP, GGN = "SmartCPD", "GCP-OPT", "GGN"
 
 
 class Finding(NamedTuple):
-    """What our runs say of a claim."""
+    """What our runs say about a claim."""
 
     ours: str
     agrees: bool
 
 
 Judge = Callable[[Runs], Finding | None]
-"""None where runs that it needs are missing."""
+"""Returns the finding, or None where runs that it needs are missing."""
 
 
 def low_errors(runs: Runs) -> Finding | None:
@@ -44,8 +46,9 @@ def rivals_at_high_rank(runs: Runs) -> Finding | None:
 
 
 def ratio_to_error(panel: str, fast: str, slow: str, aim: float, least: float) -> Judge:
-    """Whether ``slow`` takes ``least`` times as long to an error as ``fast``, by medians; where
-    neither gets there, whether it ends with so many times the error."""
+    """Judge whether ``slow`` takes ``least`` times as long to an error as ``fast``, by medians;
+    where neither gets there, whether it ends with so many times the error.
+    """
 
     def judge(runs: Runs) -> Finding | None:
         where = panel if panel in runs.panels else next(iter(runs.panels), "")
@@ -72,7 +75,7 @@ def fewer_samples(runs: Runs) -> Finding | None:
 
 
 def ratio_on_real(rival: str, least: float) -> Judge:
-    """How much longer a rival takes to where it ends than SmartCPD to that loss.
+    """Judge how much longer a rival takes to where it ends than SmartCPD to that loss.
 
     GGN may converge far above SmartCPD; it is not judged by how soon it gave up.
     """
@@ -106,7 +109,7 @@ def lower_cost(runs: Runs) -> Finding | None:
 
 
 def better_steps(panel: str, better: str, worse: str, least: float = 1.0) -> Judge:
-    """Whether a step rule ends with an error that is ``least`` times as low as another's."""
+    """Judge whether a step rule ends with an error that is ``least`` times as low as another's."""
 
     def judge(runs: Runs) -> Finding | None:
         ends = [runs.finals(panel, s, "mse") for s in (better, worse)]

@@ -1,4 +1,4 @@
-"""What figures were measured on."""
+"""The machine and the packages that figures were measured on."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numba
 
 
 def machine() -> str:
-    """One line about the machine and the packages that do the work."""
+    """Return one line about the machine and the packages that do the work."""
     model = platform.processor() or platform.machine()
     try:
         with open("/proc/cpuinfo") as lines:

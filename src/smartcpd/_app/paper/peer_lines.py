@@ -1,4 +1,4 @@
-"""The lines that ``--peers`` adds to a figure: those of the peers that are installed."""
+"""The lines that ``--peers`` adds to a figure, one for each peer that is installed."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from smartcpd._app.paper import peers
 from smartcpd._app.paper.contenders import Contender, Snapshot, Task
 
 RATE = 1e-2
-"""Of pyttb's Adam, the better of 1e-3 and 1e-2 on counts."""
+"""The learning rate of pyttb's Adam, the better of 1e-3 and 1e-2 on counts."""
 
 
 GENTEN_EPOCHS = (1, 2, 5, 10, 20, 40, 80)
 
 
 def dense(loss: str) -> tuple[Contender, ...]:
-    """For a dense tensor; GenTen takes dense counts as sparse ones, TensorLy fits least squares."""
+    """Return peers for a dense tensor; GenTen takes dense counts as sparse ones, TensorLy fits
+    least squares.
+    """
     found = []
     if _installed("pyttb"):
         found += [
@@ -38,7 +40,7 @@ def dense(loss: str) -> tuple[Contender, ...]:
 
 
 def sparse(loss: str) -> tuple[Contender, ...]:
-    """For a sparse tensor of counts or events."""
+    """Return peers for a sparse tensor of counts or events."""
     found = []
     if _installed("pyttb"):
         if loss == "poisson":
@@ -98,7 +100,9 @@ def _pyttb_apr(task: Task, limit: float) -> list[Snapshot]:
 
 
 def _genten_lbfgsb(task: Task, limit: float) -> list[Snapshot]:
-    """As many iterations as fit into the limit, judged by a few: GenTen has no clock of its own."""
+    """Run as many iterations as fit into the limit, judged by a few: GenTen has no clock of its
+    own.
+    """
     data, start = _started(task)
     few = peers.genten_lbfgsb(data, start, max_iterations=5)
     iterations = int(np.clip(5 * limit / max(few[-1].time, 1e-6), 5, 1000))

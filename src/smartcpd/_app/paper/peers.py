@@ -1,4 +1,4 @@
-"""The peers pyttb, GenTen and TensorLy, each from a given start: what they had at which second.
+"""The peers pyttb, GenTen and TensorLy: the results that each has over time, from a given start.
 
 The clock covers a peer's own call and nothing else: building its tensor and keeping its factors do
 not count. pyttb is looked at from inside; GenTen reports its own losses, and both it and TensorLy
@@ -32,8 +32,10 @@ GENTEN_SGD = {
     "num_samples_zeros_grad": 2000,
     "gcp_seed": 1,
 }
-"""By default GenTen would sample as many cells a step as there are nonzeros; two thousand nonzeros
-and zeros each, fused with the gradient, were the best of those tried on Chicago 2022."""
+"""Settings of GenTen's Adam. By default it would sample as many cells a step as there are nonzeros;
+two thousand nonzeros and zeros each, fused with the gradient, were the best of those tried on
+Chicago 2022.
+"""
 
 
 class SparseData(NamedTuple):
@@ -50,7 +52,7 @@ class SparseData(NamedTuple):
 
 @singledispatch
 def sparse_data(X: np.ndarray | SparseTensor) -> SparseData:
-    """The nonzeros of a dense or sparse tensor."""
+    """Return the nonzeros of a dense or sparse tensor."""
     raise TypeError(f"{type(X).__name__} is no tensor that the peers take.")
 
 
@@ -67,8 +69,11 @@ def _(X: SparseTensor) -> SparseData:
 
 
 def start_for(data: SparseData, rank: int, seed: int) -> Factors:
-    """Uniform factors, balanced, scaled so that the mean of the model is the mean of the data."""
-    # A stream of its own: planted data of the same seed has factors from that seed's first numbers.
+    """Return uniform factors, balanced, scaled so that the mean of the model is the mean of the
+    data.
+    """
+    # The seeds have a stream of their own: planted data of the same seed has factors from that
+    # seed's first numbers.
     (rng,) = np.random.default_rng(seed).spawn(1)
     factors = [rng.random((size, rank)) for size in data.shape]
     level = np.prod([A.mean(axis=0) for A in factors], axis=0).sum()
@@ -115,7 +120,7 @@ class Watch:
 
 
 def plain_factors(model: Any) -> Factors:
-    """Copies of the factors of a pyttb or GenTen ktensor, its weights in mode 0."""
+    """Return copies of the factors of a pyttb or GenTen ktensor, with its weights in mode 0."""
     first, *others = (np.array(A) for A in model.factor_matrices)
     return [first * np.asarray(model.weights), *others]
 
@@ -127,10 +132,10 @@ def pyttb_apr(
     max_seconds: float = NO_LIMIT,
     **settings: Any,
 ) -> list[Snapshot]:
-    """cp_apr by ``"mu"``, ``"pdnr"`` or ``"pqnr"``: Poisson.
+    """Run cp_apr by ``"mu"``, ``"pdnr"`` or ``"pqnr"``, for the Poisson loss.
 
-    One call, looked at after every outer iteration: calling again from the last point would restart
-    the inexact Newton tolerances and the index sets of pdnr and pqnr.
+    It is one call, looked at after every outer iteration: calling again from the last point would
+    restart the inexact Newton tolerances and the index sets of pdnr and pqnr.
     """
     import pyttb as ttb
 
@@ -147,7 +152,7 @@ def pyttb_apr(
                 watch.look(plain_factors(self))
             return self
 
-    # Its sums are compiled on first use, which should not count.
+    # The sums of the loss are compiled on first use, which should not count.
     tiny = ttb.sptensor(np.zeros((1, 3), dtype=np.int64), np.ones((1, 1)), (2, 2, 2))
     with contextlib.redirect_stdout(io.StringIO()):
         ttb.cp_apr(tiny, 1, algorithm, maxiters=2, printitn=0)
@@ -167,7 +172,9 @@ def pyttb_adam(
     seed: int = 0,
     on_its_way: bool = True,
 ) -> list[Snapshot]:
-    """gcp_opt with Adam and its default sampler, looked at after every epoch or at its end only."""
+    """Run gcp_opt with Adam and its default sampler, looked at after every epoch or at its end
+    only.
+    """
     import pyttb as ttb
     from pyttb.gcp.handles import Objectives
     from pyttb.gcp.optimizers import Adam
@@ -218,7 +225,9 @@ def pyttb_lbfgsb(
     max_seconds: float = NO_LIMIT,
     iterations: int = 1000,
 ) -> list[Snapshot]:
-    """gcp_opt with L-BFGS-B on all entries of a dense tensor, looked at after every iteration."""
+    """Run gcp_opt with L-BFGS-B on all entries of a dense tensor, looked at after every
+    iteration.
+    """
     import pyttb as ttb
     from pyttb.gcp.handles import Objectives
     from pyttb.gcp.optimizers import LBFGSB
@@ -244,7 +253,7 @@ def pyttb_lbfgsb(
 def genten_lbfgsb(
     data: SparseData, start: Factors, max_iterations: int = 1000, **settings: Any
 ) -> list[Snapshot]:
-    """cp_opt, L-BFGS-B on the exact Poisson loss. It has no time limit, only one of iterations.
+    """Run cp_opt: L-BFGS-B on the exact Poisson loss, with a limit of iterations but none of time.
 
     GenTen notes time and loss of every iteration, not the factors; its loss is ours but for the
     constant inside the logarithm, 1e-10.
@@ -269,7 +278,8 @@ def genten_sgd(
     epochs: Sequence[int] = (5, 10, 20, 30, 40, 60, 80, 100),
     **settings: Any,
 ) -> list[Snapshot]:
-    """gcp_sgd with Adam. Separate full calls with growing limits, until one takes max_seconds.
+    """Run gcp_sgd with Adam, in separate full calls with growing limits until one takes
+    max_seconds.
 
     GenTen cannot be looked at from inside, and notes estimated losses only.
     """
@@ -288,7 +298,7 @@ def genten_sgd(
 
 
 def genten() -> Any:
-    """Import GenTen; OpenMP reads its settings then."""
+    """Import GenTen, with the settings that OpenMP reads at that moment."""
     os.environ.setdefault("OMP_PROC_BIND", "false")
     import pygenten
 
@@ -298,7 +308,7 @@ def genten() -> Any:
 def genten_call(
     solver: Callable[..., Any], data: SparseData, start: Factors, loss: str, **settings: Any
 ) -> tuple[float, Factors, Any]:
-    """Seconds, factors and the history of one call."""
+    """Return seconds, factors and the history of one call."""
     gt = genten()
     rank = start[0].shape[1]
     X = gt.Sptensor(data.shape, data.indices.astype(np.uint64), data.values)
@@ -318,7 +328,7 @@ def tensorly_hals(
     max_seconds: float = NO_LIMIT,
     sweeps: Sequence[int] = (1, 2, 4, 8, 16, 32, 64, 128, 256),
 ) -> list[Snapshot]:
-    """Nonnegative least squares by HALS: separate full calls with growing limits."""
+    """Run nonnegative least squares by HALS, in separate full calls with growing limits."""
     import tensorly
     from tensorly.decomposition import non_negative_parafac_hals
 

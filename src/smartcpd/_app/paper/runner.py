@@ -11,37 +11,39 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-import smartcpd
 from smartcpd import metrics
 from smartcpd._app.paper.contenders import Contender, Snapshot, Task
 from smartcpd._app.paper.experiment import Experiment, Options, Panel, Plan
 from smartcpd._app.paper.figures import require_matplotlib, save
 from smartcpd._app.paper.machine import machine
 from smartcpd._app.paper.runs import Row, Runs
+from smartcpd._common.version import __version__
 from smartcpd._fitting.model import CPModel
 
 TRIAL_SEEDS = 1_000_003
-"""Seeds of trials lie this far from each other for neighbouring --seed."""
+"""Distance between the seeds of trials of neighbouring --seed."""
 WARM_UP = 99_991
-"""A data set of its own, on which everything is compiled."""
+"""The seed of a data set of its own, on which everything is compiled."""
 EXACT_CELLS = 20_000_000
 """Losses on the way are exact for dense tensors up to this size, a solver's own estimate above."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an experiment left behind."""
+    """The files and warnings that an experiment left behind."""
 
     folder: Path
     files: list[Path]
     new_runs: int
     old_runs: int
     warnings: list[str]
-    """What a reader of the files must not overlook."""
+    """Warnings that a reader of the files must not overlook."""
 
 
 def folder_of(experiment: Experiment, options: Options, out: Path) -> Path:
-    """Quick runs are kept apart: they are no evidence."""
+    """Return the folder of an experiment; quick runs have one of their own, as they are no
+    evidence.
+    """
     return out / (f"{experiment.name}-quick" if options.quick else experiment.name)
 
 
@@ -75,7 +77,9 @@ def _settings(experiment: Experiment, options: Options, plan: Plan) -> dict[str,
 
 
 def _missing(plan: Plan, runs: Runs) -> Iterator[tuple[Panel, int, list[Contender]]]:
-    """Trial by trial over all panels, so that an interrupted experiment has a bit of everything."""
+    """Yield the missing runs trial by trial over all panels, so that an interrupted experiment has
+    a bit of everything.
+    """
     for trial in range(plan.trials):
         for panel in plan.panels:
             left = [c for c in panel.contenders if not runs.has(panel.name, trial, c.name)]
@@ -118,7 +122,7 @@ def _run_missing(experiment: Experiment, options: Options, plan: Plan, runs: Run
 def _rows(
     panel: str, trial: int, solver: str, task: Task, snapshots: list[Snapshot]
 ) -> Iterator[Row]:
-    """Judge what a solver had, now that its clock stands still."""
+    """Judge what a solver had, now that its clock has stopped."""
     for n, shot in enumerate(snapshots):
         loss, mse = judged(task, shot)
         final = int(n == len(snapshots) - 1)
@@ -127,7 +131,9 @@ def _rows(
 
 
 def judged(task: Task, shot: Snapshot) -> tuple[float, float]:
-    """Mean loss over all cells and error of the factors, NaN where there is nothing to tell it."""
+    """Return the mean loss over all cells and the error of the factors, NaN where it cannot be
+    told.
+    """
     if shot.factors is None:
         return shot.loss, float("nan")
     loss = shot.loss
@@ -138,7 +144,7 @@ def judged(task: Task, shot: Snapshot) -> tuple[float, float]:
 
 
 def _write(experiment: Experiment, options: Options, plan: Plan, runs: Runs) -> list[Path]:
-    """Figures and tables; those of an earlier call are replaced."""
+    """Write figures and tables; those of an earlier call are replaced."""
     folder = runs.folder
     files = [folder / "runs.csv"] if len(runs) else []
     figures = experiment.figures(plan, runs)
@@ -162,7 +168,7 @@ def _write(experiment: Experiment, options: Options, plan: Plan, runs: Runs) -> 
 
 
 def _facts(experiment: Experiment, options: Options, plan: Plan, runs: Runs) -> Iterator[str]:
-    """Everything needed to judge the figures."""
+    """Yield everything that is needed to judge the figures."""
     yield f"Paper: {experiment.shows}."
     if options.quick:
         yield (
@@ -185,4 +191,4 @@ def _facts(experiment: Experiment, options: Options, plan: Plan, runs: Runs) -> 
     settings = {c.name: c.settings for panel in plan.panels for c in panel.contenders}
     yield "Solvers:\n\n" + "\n".join(f"- {name}: {text}" for name, text in settings.items())
     day = datetime.date.today().isoformat()
-    yield f"smartcpd {smartcpd.__version__}, {day}. {machine()}."
+    yield f"smartcpd {__version__}, {day}. {machine()}."

@@ -17,7 +17,7 @@ RAW, SETTINGS = "runs.csv", "settings.json"
 
 
 class Row(NamedTuple):
-    """What a solver had after some seconds of a trial."""
+    """The state of a solver after some seconds of a trial."""
 
     panel: str
     trial: int
@@ -44,7 +44,7 @@ class Run(NamedTuple):
     mse: np.ndarray
 
     def seconds_to(self, measure: str, target: float) -> float:
-        """When the measure first was at most the target; infinity if never."""
+        """Return when the measure first was at most the target; infinity if never."""
         reached = np.flatnonzero(getattr(self, measure) <= target)
         return float(self.time[reached[0]]) if reached.size else float("inf")
 
@@ -53,12 +53,12 @@ class Run(NamedTuple):
 
 
 class Runs:
-    """All complete runs of an experiment, on disk and at hand.
+    """All complete runs of an experiment, on disk and in memory.
 
     Parameters
     ----------
     folder : Path
-        Made when the first run is added.
+        The folder of the file, made when the first run is added.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -75,12 +75,12 @@ class Runs:
         return (panel, trial, solver) in self.runs
 
     def of(self, panel: str, solver: str) -> list[Run]:
-        """The runs of a solver, in order of the trials."""
+        """Return the runs of a solver, in order of the trials."""
         keys = sorted(k for k in self.runs if k[0] == panel and k[2] == solver)
         return [self.runs[k] for k in keys]
 
     def solvers(self, panel: str) -> list[str]:
-        """In the order in which they first ran."""
+        """Return the solvers in the order in which they first ran."""
         return list(dict.fromkeys(k[2] for k in self.runs if k[0] == panel))
 
     @property
@@ -94,7 +94,7 @@ class Runs:
         return np.array([run.seconds_to(measure, target) for run in self.of(panel, solver)])
 
     def mapped(self, change: Callable[[Run], Run]) -> Runs:
-        """The same runs with something changed, for a figure."""
+        """Return the same runs with something changed, for a figure."""
         other = Runs(self.folder)
         other.runs = {key: change(run) for key, run in self.runs.items()}
         return other

@@ -38,7 +38,7 @@ def _line(cells: Iterable[str]) -> str:
 
 
 def number(value: float, digits: int = 2) -> str:
-    """A number as a table shows it; a dash where there is none."""
+    """Write a number as a table shows it; a dash where there is none."""
     if np.isnan(value):
         return "-"
     if np.isinf(value):
@@ -50,14 +50,14 @@ def number(value: float, digits: int = 2) -> str:
 
 
 def summaries(values: np.ndarray) -> tuple[float, float]:
-    """Mean and median; NaN where there is nothing."""
+    """Return mean and median; NaN where there is nothing."""
     if not values.size:
         return float("nan"), float("nan")
     return float(np.mean(values)), float(np.median(values))
 
 
 def seconds(values: np.ndarray) -> str:
-    """The median of times of which some may be infinite, and how many are not."""
+    """Write the median of times of which some may be infinite, and how many are not."""
     if not values.size:
         return "-"
     reached = int(np.isfinite(values).sum())

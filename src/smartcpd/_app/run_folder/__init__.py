@@ -1,4 +1,4 @@
-"""A fit as a folder: the model, what made it, its factors as tables, a page to read."""
+"""The folder of a run: the model, what made it, its factors as tables, a page to read."""
 
 from smartcpd._app.run_folder.folder import RunFolder
 from smartcpd._app.run_folder.run import Run

@@ -126,7 +126,7 @@ def _read(
 
 
 def _positions(mode: Mode, texts: list[str]) -> np.ndarray:
-    """The row of each text, or -1."""
+    """Return the row of each text, or -1."""
     if mode.labels.dtype.kind == "M":
         return _periods(mode, texts)
     rows = {label: row for row, label in enumerate(mode.text())}
@@ -141,7 +141,7 @@ def _positions(mode: Mode, texts: list[str]) -> np.ndarray:
 
 
 def _ends_of_ranges(mode: Mode) -> tuple[np.ndarray, np.ndarray] | None:
-    """Where ranges such as '10 to 20' begin and end, if that is what the rows are."""
+    """Return the ends of ranges such as '10 to 20', if that is what the rows are."""
     if mode.kind is not Kind.NUMBER:
         return None
     parts = [text.split(" to ") for text in mode.text()]

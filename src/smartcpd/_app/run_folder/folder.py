@@ -16,7 +16,7 @@ from smartcpd.errors import InvalidDataError, InvalidParameterError, ModelNotFou
 
 REPORT_BYTES = 500_000
 BYTES_A_NUMBER = 8 + 20
-"""Of a factor: in the model, and as text for spreadsheets."""
+"""Bytes that a number of a factor takes: in the model, and as text for spreadsheets."""
 
 
 class RunFolder:
@@ -43,7 +43,7 @@ class RunFolder:
 
     @property
     def model(self) -> Path:
-        """Of the model, without a suffix."""
+        """The path of the model, without a suffix."""
         return self.path / "model"
 
     @property
@@ -60,7 +60,7 @@ class RunFolder:
 
     @property
     def checkpoint(self) -> Path:
-        """A folder of its own."""
+        """The folder of the checkpoint of a run that goes on."""
         return self.path / "checkpoint"
 
     @property
@@ -69,7 +69,7 @@ class RunFolder:
         return (self.checkpoint / CHECKPOINT_HEADER).exists()
 
     def drop_checkpoint(self) -> None:
-        """Of a run that has ended."""
+        """Remove the checkpoint of a run that has ended."""
         shutil.rmtree(self.checkpoint, ignore_errors=True)
 
     def check(self, force: bool = False, resume: bool = False) -> None:

@@ -123,7 +123,7 @@ class Run:
 
 
 def versions() -> dict[str, str]:
-    """Of what a fit depends on."""
+    """Return the versions of what a fit depends on."""
     found = {"python": platform.python_version()}
     for package in PACKAGES:
         try:
@@ -149,5 +149,5 @@ def plain(value: Any) -> Any:
 
 
 def _numbers(name: str, column: list[Any]) -> list[Any]:
-    """NaN again where JSON had to say nothing."""
+    """Return a column with NaN where JSON had to say nothing."""
     return column if name == "phase" else [math.nan if x is None else x for x in column]

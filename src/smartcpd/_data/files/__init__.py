@@ -1,4 +1,4 @@
-"""Tensors in files: read by name, written by name, and never by running code from a file."""
+"""Tensors in files: read and written by name, and never by running code from a file."""
 
 from __future__ import annotations
 
@@ -41,6 +41,7 @@ def read(
     Parameters
     ----------
     path : path
+        The file.
     absent : {"zero", "unobserved"}
         What the cells that a sparse file does not name mean; see `SparseTensor`.
     max_memory : str or int, optional
@@ -53,6 +54,14 @@ def read(
     See Also
     --------
     smartcpd.from_table : CSV, Parquet and other tables.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import smartcpd
+    >>> np.save("counts.npy", np.arange(6).reshape(2, 3))
+    >>> smartcpd.read("counts.npy").shape
+    (2, 3)
     """
     file, member = split(path)
     form = format_of(file)
@@ -81,7 +90,17 @@ def write(path: str | os.PathLike[str], X: Any) -> None:
     Parameters
     ----------
     path : path
+        The file, which is replaced if it exists.
     X : SparseTensor, array, LabelledTensor, or a sparse array of SciPy, pydata or pyttb
+        The tensor.
+
+    Examples
+    --------
+    >>> import smartcpd
+    >>> X = smartcpd.SparseTensor([[0, 1], [1, 0]], [3, 4], shape=(2, 2))
+    >>> smartcpd.write("events.npz", X)
+    >>> smartcpd.read("events.npz")
+    SparseTensor(2x2, 2 nonzeros, 50 %, int64)
     """
     form = format_of(path)
     if form.write is None:
@@ -93,7 +112,7 @@ def write(path: str | os.PathLike[str], X: Any) -> None:
 
 
 def split(path: str | os.PathLike[str]) -> tuple[Path, str | None]:
-    """The file, and the array in it that is named after two colons."""
+    """Return the file, and the array in it that is named after two colons."""
     file, colons, member = os.fspath(path).rpartition("::")
     return (Path(file), member) if colons else (Path(member), None)
 
@@ -104,7 +123,7 @@ def is_tensor_file(path: str | os.PathLike[str]) -> bool:
 
 
 def format_of(path: str | os.PathLike[str]) -> Format:
-    """The format that the name of a file ends with."""
+    """Return the format that the name of a file ends with."""
     found = _format(Path(path))
     if found is not None:
         return found

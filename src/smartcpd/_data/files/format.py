@@ -1,4 +1,4 @@
-"""What a file format is: names, a reader and perhaps a writer."""
+"""The parts of a file format: endings of names, a reader and perhaps a writer."""
 
 from __future__ import annotations
 
@@ -26,10 +26,11 @@ class Format:
     title : str
         What a message calls it.
     suffixes : tuple of str
-        In lower case, with the dot.
+        Endings in lower case, with the dot.
     read : callable (path, member) -> tensor
         ``member`` is the array that the user asked for in a file of several, or None.
     write : callable (path, tensor), optional
+        Absent for formats that are only read.
     """
 
     title: str
@@ -41,7 +42,7 @@ class Format:
 def chosen_member(
     path: Path, asked: str | None, shapes: dict[str, Sequence[int]], names: Sequence[str]
 ) -> str:
-    """The array to read: the one that was asked for, or the only one that is a tensor.
+    """Return the array to read: the one that was asked for, or the only one that is a tensor.
 
     ``shapes`` are those of the numeric arrays, ``names`` everything that the file holds.
     """
@@ -76,7 +77,7 @@ def _listed(shapes: dict[str, Sequence[int]]) -> str:
 
 
 def real_array(path: Path, array: Any) -> np.ndarray:
-    """An array of real numbers in this machine's byte order; anything else is refused."""
+    """Return an array of real numbers in this machine's byte order; refuse anything else."""
     found = np.asanyarray(array)
     if found.dtype.kind not in "buif":
         raise InvalidDataError(
@@ -93,7 +94,7 @@ def _type_name(dtype: np.dtype) -> str:
 
 
 def dense_array(path: Path, X: Any) -> np.ndarray:
-    """X for a format that stores every cell."""
+    """Return X as an array, for a format that stores every cell."""
     tensor, _ = taken_off(X)
     if isinstance(tensor, np.ndarray):
         return real_array(path, tensor)
@@ -101,7 +102,7 @@ def dense_array(path: Path, X: Any) -> np.ndarray:
 
 
 def sparse_tensor(X: Any) -> SparseTensor:
-    """X for a format that stores nonzeros."""
+    """Return X as a sparse tensor, for a format that stores nonzeros."""
     tensor, _ = taken_off(X)
     if not isinstance(tensor, np.ndarray):
         return SparseTensor.of(tensor)

@@ -16,7 +16,7 @@ from smartcpd.errors import InvalidDataError, MissingExtraError
 
 @contextmanager
 def opened(path: Path) -> Iterator[Any]:
-    """The file as h5py sees it; one that is no HDF5 file is refused."""
+    """Yield the file as h5py sees it; refuse one that is no HDF5 file."""
     h5py = _h5py(path)
     try:
         file = h5py.File(path, "r")
@@ -38,7 +38,7 @@ def _h5py(path: Path) -> Any:
 
 
 def datasets(file: Any) -> dict[str, Any]:
-    """Every data set of a file, by its path inside it."""
+    """Return every data set of a file, by its path inside it."""
     found: dict[str, Any] = {}
 
     def visit(name: str, item: Any) -> None:
@@ -52,13 +52,13 @@ def datasets(file: Any) -> dict[str, Any]:
 def read_dataset(
     path: Path, member: str | None, accept: Callable[[str], bool] = lambda name: True
 ) -> np.ndarray:
-    """A data set as an array; ``accept`` leaves out what the format uses for itself."""
+    """Return a data set as an array; ``accept`` leaves out what the format uses for itself."""
     with opened(path) as file:
         return real_array(path, _found(path, file, member, accept)[()])
 
 
 def _read(path: Path, member: str | None) -> Any:
-    """A data set, of which nothing is read yet; its file stays open as long as it is used."""
+    """Return a data set without reading it; its file stays open as long as it is used."""
     with opened(path) as file:
         name = _found(path, file, member).name
     return _h5py(path).File(path, "r")[name]

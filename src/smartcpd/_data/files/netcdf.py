@@ -12,7 +12,7 @@ from smartcpd._data.labels import LabelledTensor, taken_off
 from smartcpd.errors import InvalidDataError, MissingExtraError
 
 CLASSIC = b"CDF"
-"""How files of netCDF 3 begin; those of netCDF 4 are HDF5."""
+"""The first bytes of files of netCDF 3; those of netCDF 4 are HDF5."""
 
 
 def _xarray(path: Path) -> Any:
@@ -32,7 +32,7 @@ def _read(path: Path, member: str | None) -> LabelledTensor:
         engine = "scipy" if file.read(len(CLASSIC)) == CLASSIC else "h5netcdf"
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about how dates are decoded
+            warnings.simplefilter("ignore")  # xarray warns about how dates are decoded
             dataset = xarray.open_dataset(path, engine=engine)
         with dataset:
             variables = dict(dataset.data_vars)
@@ -41,7 +41,7 @@ def _read(path: Path, member: str | None) -> LabelledTensor:
             array = dataset[name].load()
     except InvalidDataError:
         raise
-    except Exception as error:  # of the libraries beneath xarray, each with its own types
+    except Exception as error:  # the libraries beneath xarray have error types of their own
         raise InvalidDataError(
             f"{path} cannot be read as netCDF: it is truncated, damaged or something else "
             f"({str(error).splitlines()[0] if str(error) else type(error).__name__})."

@@ -19,11 +19,11 @@ def _read(path: Path, member: str | None) -> np.ndarray:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, MemoryError):
         raise
-    except Exception as error:  # NumPy lets those of its parsers through, of many types
+    except Exception as error:  # NumPy lets errors of its parsers through, of many types
         raise InvalidDataError(
             f"{path} cannot be read as a NumPy array: {_reason(error)}."
         ) from None
-    if not isinstance(array, np.ndarray):  # an archive under another name
+    if not isinstance(array, np.ndarray):  # it is an archive under another name
         raise InvalidDataError(f"{path} is a NumPy archive; rename it to end with .npz.")
     return real_array(path, array)
 

@@ -32,7 +32,7 @@ def _read(path: Path, member: str | None) -> Tensor:
                 return _chosen(path, member, archive)
         except (SmartCPDError, MemoryError):
             raise
-        except Exception as error:  # NumPy lets those of its parsers through, of many types
+        except Exception as error:  # NumPy lets errors of its parsers through, of many types
             reason = _reason(error)
             raise InvalidDataError(f"{path} cannot be read as a NumPy archive: {reason}") from None
 

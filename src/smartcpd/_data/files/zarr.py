@@ -21,7 +21,7 @@ def _zarr(path: Path) -> Any:
 
 
 def _read(path: Path, member: str | None) -> Any:
-    """The array, of which nothing is read yet."""
+    """Return the array without reading it."""
     zarr = _zarr(path)
     try:
         node = zarr.open(str(path), mode="r")

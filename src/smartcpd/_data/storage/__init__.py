@@ -1,4 +1,4 @@
-"""Storages: where the data lies and how compiled code reads it. One a file."""
+"""Storages: where the data lies and how compiled code reads it, one a file."""
 
 from smartcpd._data.storage.base import DenseStorage, InMemory, SparseStorage, Storage
 from smartcpd._data.storage.dense import Dense

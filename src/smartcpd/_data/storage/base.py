@@ -1,4 +1,4 @@
-"""What a storage is: data, wherever it lies, and data that the compiled loops can read."""
+"""The base classes of storages: data, wherever it lies, and data that compiled loops can read."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Storage(Protocol):
 
     @property
     def n_missing(self) -> int:
-        """Cells that were said to be missing."""
+        """Number of cells that were said to be missing."""
         ...
 
     @property
@@ -129,11 +129,11 @@ class InMemory(Storage, Protocol):
         ...
 
     def weights_handle(self) -> np.ndarray:
-        """As ``handle``, of the weights for ``weigh_block``; empty if no cell has its own."""
+        """Return the handle of the weights for ``weigh_block``; empty if no cell has its own."""
         ...
 
     def weigh_block(self, dtype: str) -> Block:
-        """As ``gather_block``, for the weights."""
+        """Return the compiled function that fills an array with the weights of chosen fibers."""
         ...
 
     def weighted_values(self) -> Iterator[tuple[np.ndarray, np.ndarray | None]]:

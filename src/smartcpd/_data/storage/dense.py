@@ -21,7 +21,7 @@ from smartcpd.losses import Data, Loss
 
 SLAB_CELLS = 1 << 18
 SCALED_BY = 1 << 21
-"""Cells by which the scale of a large tensor is judged."""
+"""Number of cells by which the scale of a large tensor is judged."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +146,7 @@ class Dense(DenseStorage):
         return [np.flatnonzero(mean == 0) for mean in self.row_weights]
 
     def drawn(self, sizes: Sequence[int], rng: np.random.Generator) -> list[np.ndarray]:
-        """Random rows of every mode, so many of each."""
+        """Draw random rows of every mode, so many of each."""
         pairs = zip(self.shape, sizes, strict=True)
         return [np.sort(rng.permutation(size)[:n]) for size, n in pairs]
 
@@ -164,7 +164,7 @@ class Dense(DenseStorage):
         return dense_gather(self.array.dtype.name, dtype)
 
     def lines_block(self, dtype: str) -> Block:
-        """As ``gather_block``, with a fiber a row."""
+        """Return a block like ``gather_block``, with a fiber a row."""
         return dense_lines(self.array.dtype.name, dtype)
 
     def read_cells(self, rows: np.ndarray, x: np.ndarray) -> None:
@@ -177,7 +177,7 @@ class Dense(DenseStorage):
         return self._of_weights.gather_block(dtype)
 
     def weigh_lines_block(self, dtype: str) -> Block:
-        """As ``weigh_block``, with a fiber a row."""
+        """Return a block like ``weigh_block``, with a fiber a row."""
         return self._of_weights.lines_block(dtype)
 
     def read_weights(self, rows: np.ndarray, w: np.ndarray) -> None:
@@ -188,7 +188,7 @@ class Dense(DenseStorage):
 
     @property
     def _of_weights(self) -> Dense:
-        """The weights as a tensor of their own; the data stands in where there are none."""
+        """Return the weights as a tensor of their own; the data stands in where there are none."""
         return self if self.weights is None else Dense(self.weights)
 
     def pass_mode(self) -> int:
@@ -199,19 +199,20 @@ class Dense(DenseStorage):
         return min(long_enough, key=lambda k: abs(self.array.strides[k]))
 
     def mean(self) -> float:
-        """Over all cells; of a large tensor, over slabs that are spread over it."""
+        """Return the mean over all cells; of a large tensor, over slabs that are spread over it."""
         return self._moments[0]
 
     def typical(self) -> float:
         return self.mean()
 
     def mean_square(self) -> float:
-        """Over the same cells as `mean`."""
+        """Return the mean square over the same cells as `mean`."""
         return self._moments[1]
 
     def n_events(self) -> float:
-        """About how much there is to learn from counts: their sum, or how many there are where
-        they are in other units."""
+        """Return about how much there is to learn from counts: their sum, or how many there are
+        where they are in other units.
+        """
         counts = [(int(np.count_nonzero(x)), x.size) for x, _ in self._observed()]
         nonzero, n_cells = (sum(column) for column in zip(*counts, strict=True))
         return max(self.mean(), nonzero / max(n_cells, 1)) * (self.n_cells - self.n_missing)
@@ -238,7 +239,9 @@ class Dense(DenseStorage):
         return min(float(x.min()) for x in known if x.size)
 
     def check(self, loss: Loss, origin: Sequence[int] | None = None) -> None:
-        """Messages count cells from ``origin`` on, where the array is a part of a larger one."""
+        """Check the values; messages count cells from ``origin`` on, where the array is a part of a
+        larger one.
+        """
         lowest, allowed = loss.data.value
         if self.array.dtype.kind in "bu" and loss.data is not Data.BINARY:
             return

@@ -25,7 +25,7 @@ class Entries:
     weights: np.ndarray | None = None
 
     def at(self, chosen: np.ndarray) -> Entries:
-        """Some of them, by a mask or by positions."""
+        """Return some of the entries, by a mask or by positions."""
         weights = None if self.weights is None else self.weights[chosen]
         return Entries([c[chosen] for c in self.columns], self.values[chosen], weights)
 
@@ -111,7 +111,7 @@ def significance(sizes: Sequence[int]) -> list[int]:
 
 
 def checked_weights(weights: Any, count: int) -> np.ndarray | None:
-    """One number an entry, or None."""
+    """Return one number an entry, or None."""
     if weights is None:
         return None
     found = np.asarray(weights)

@@ -40,7 +40,7 @@ class Events:
         return unpack_block(self.values.dtype.name, dtype)
 
     def at(self, positions: np.ndarray) -> Events:
-        """Some of them."""
+        """Return the events at some positions."""
         weights = None if self.weights is None else self.weights[positions]
         indices = tuple(column[positions] for column in self.indices)
         return Events(indices, self.values[positions], self.shape, weights)

@@ -1,4 +1,4 @@
-"""Which fibers of a sparse tensor are not empty, and what they hold."""
+"""An index of the fibers of a sparse tensor that are not empty."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class FiberIndex:
 def build_fiber_indices(
     indices: Sequence[np.ndarray], shape: Sequence[int]
 ) -> tuple[FiberIndex, ...]:
-    """One index a mode, side by side."""
+    """Build one index a mode, side by side."""
 
     def build(mode: int) -> FiberIndex:
         others = [k for k in range(len(shape)) if k != mode]

@@ -1,4 +1,4 @@
-"""What was observed, for those who look from outside: values, and how much cells count."""
+"""Observed values, and how much cells count, for modules outside of the storages."""
 
 from __future__ import annotations
 

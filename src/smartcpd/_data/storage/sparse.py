@@ -107,7 +107,9 @@ class SparseTensor(SparseStorage):
 
     @classmethod
     def of(cls, X: Any, absent: str = "zero") -> SparseTensor:
-        """From a SciPy sparse array of any order, a pydata ``sparse`` array or a pyttb sptensor."""
+        """Make a sparse tensor of a SciPy sparse array of any order, a pydata ``sparse`` array or a
+        pyttb sptensor.
+        """
         if isinstance(X, SparseTensor):
             return X if absent in ("zero", X.absent) else X.with_absent(absent)
         if isinstance(X, SparseStorage):
@@ -126,13 +128,13 @@ class SparseTensor(SparseStorage):
         return cls(tuple(coords), coo.data, coo.shape, absent)
 
     def with_absent(self, absent: str) -> SparseTensor:
-        """The same entries with another meaning of the cells that are not stored."""
+        """Return the same entries with another meaning of the cells that are not stored."""
         return SparseTensor(
             self.indices, self.values, self.shape, absent, self.weights, self.missing
         )
 
     def with_missing(self, cells: Any) -> SparseTensor:
-        """The same tensor with more cells that nobody looked at, given as ``missing`` is."""
+        """Return the same tensor with more cells that nobody looked at, given as ``missing`` is."""
         more = _cells_of(cells, self.shape)
         both = [np.concatenate(pair) for pair in zip(self.missing, more, strict=True)]
         return SparseTensor(
@@ -152,6 +154,7 @@ class SparseTensor(SparseStorage):
 
     @property
     def ndim(self) -> int:
+        """Number of modes."""
         return len(self.shape)
 
     @property
@@ -169,6 +172,7 @@ class SparseTensor(SparseStorage):
 
     @property
     def n_missing(self) -> int:
+        """Number of cells that were said to be missing."""
         return self.missing[0].size
 
     @cached_property
@@ -180,6 +184,7 @@ class SparseTensor(SparseStorage):
 
     @property
     def weighted(self) -> bool:
+        """Whether some cells count more than others, or not at all."""
         return self.events.weights is not None
 
     @cached_property
@@ -198,6 +203,7 @@ class SparseTensor(SparseStorage):
         return means
 
     def unobserved_rows(self) -> list[np.ndarray]:
+        """Return for each mode the rows of which no cell was observed."""
         columns = self.missing if self.absent == "zero" else self.indices
         found = []
         for column, size in zip(columns, self.shape, strict=True):
@@ -209,6 +215,7 @@ class SparseTensor(SparseStorage):
 
     @property
     def nbytes(self) -> int:
+        """Bytes that the entries take in memory."""
         return self.values.nbytes + sum(c.nbytes for c in self.indices)
 
     @cached_property
@@ -217,11 +224,11 @@ class SparseTensor(SparseStorage):
         return build_fiber_indices(self.events.indices, self.shape)
 
     def load(self) -> SparseTensor:
-        """Itself."""
+        """Return the tensor itself."""
         return self
 
     def to_dense(self, max_bytes: float = 1e9) -> np.ndarray:
-        """All cells as a NumPy array; an array larger than ``max_bytes`` is refused."""
+        """Return all cells as a NumPy array; an array larger than ``max_bytes`` is refused."""
         size = self.n_cells * self.values.itemsize
         if self.n_missing:
             raise InvalidDataError(
@@ -250,18 +257,23 @@ class SparseTensor(SparseStorage):
     # What a storage offers to fits.
 
     def handle(self) -> np.ndarray:
+        """Return the addresses by which compiled code reads the data."""
         return np.concatenate(
             [self.events.handle(), *(index.handle() for index in self.fiber_indices)]
         )
 
     def gather_block(self, dtype: str) -> Block:
+        """Return the compiled function that fills an array with rows of chosen fibers."""
         return sparse_gather(self.values.dtype.name, dtype)
 
     def read_cells(self, rows: np.ndarray, x: np.ndarray) -> None:
-        """Cells that are not stored read as zero."""
+        """Fill ``x`` with the values of single cells; those that are not stored read as zero."""
         read_events(self.events, rows, x)
 
     def weights_handle(self) -> np.ndarray:
+        """Return the addresses by which compiled code reads the weights; empty if there are
+        none.
+        """
         if self.events.weights is None:
             return np.empty(0, np.int64)
         handle = self.handle()
@@ -269,10 +281,11 @@ class SparseTensor(SparseStorage):
         return handle
 
     def weigh_block(self, dtype: str) -> Block:
-        """Cells that are not stored count 1."""
+        """Return the compiled function that reads weights; cells that are not stored count 1."""
         return sparse_gather("float64", dtype, fill=1)
 
     def read_weights(self, rows: np.ndarray, w: np.ndarray) -> None:
+        """Fill ``w`` with the weights of single cells, named as for ``read_cells``."""
         if self.events.weights is None:
             w[:] = 1.0
         else:
@@ -311,6 +324,7 @@ class SparseTensor(SparseStorage):
         return self.events.at(rng.integers(n, size=min(count, n)) if n else np.arange(0))
 
     def mean(self) -> float:
+        """Return the mean over all observed cells."""
         return self._sum(self.values) / max(self.n_observed, TINY)
 
     def _sum(self, values: np.ndarray) -> float:
@@ -319,7 +333,7 @@ class SparseTensor(SparseStorage):
         return float(self.weights @ values.astype(np.float64))
 
     def typical(self) -> float:
-        """What the best model of rank one predicts at the nonzeros, in the mean.
+        """Return what the best model of rank one predicts at the nonzeros, in the mean.
 
         The mean over all cells says little: it vanishes with the size of the tensor.
         """
@@ -335,12 +349,13 @@ class SparseTensor(SparseStorage):
         return float(model.mean())
 
     def mean_square(self) -> float:
+        """Return the mean of the squares of all observed cells."""
         return self._sum(np.square(self.values, dtype=np.float64)) / max(self.n_observed, TINY)
 
     def marginals(self) -> list[np.ndarray]:
         """The sums over the slices of each mode, as if all their cells were known."""
         sums = [np.zeros(size) for size in self.shape]
-        # A piece at a time: bincount works on copies in 64 bits.
+        # The sums are made a piece at a time, since bincount works on copies in 64 bits.
         for start in range(0, self.nnz, PIECE):
             piece = slice(start, start + PIECE)
             x = self.values[piece].astype(np.float64)
@@ -354,10 +369,12 @@ class SparseTensor(SparseStorage):
         return sums
 
     def lowest(self) -> float:
+        """Return the smallest value of any observed cell."""
         stored = float(self.values.min()) if self.nnz else 0.0
         return stored if self.absent == "unobserved" else min(stored, 0.0)
 
     def check(self, loss: Loss) -> None:
+        """Raise an error that names the first cell that ``loss`` cannot describe."""
         if self.absent == "zero" and not loss.allows_zeros:
             raise IncompatibleError(
                 f"Loss '{loss}' cannot describe exact zeros (it goes to infinity there), and the "
@@ -384,7 +401,9 @@ class SparseTensor(SparseStorage):
 
 
 def _cells_of(cells: Any, shape: tuple[int, ...]) -> list[np.ndarray]:
-    """One array of indices a mode, of cells given in any of the ways that `SparseTensor` knows."""
+    """Return one array of indices a mode, of cells given in any of the ways that `SparseTensor`
+    knows.
+    """
     if cells is None:
         return [np.empty(0, np.int64) for _ in shape]
     if hasattr(cells, "tocoo"):
@@ -405,7 +424,7 @@ def _cells_of(cells: Any, shape: tuple[int, ...]) -> list[np.ndarray]:
 def read_events(
     events: Events, rows: np.ndarray, x: np.ndarray, order: Sequence[int] | None = None
 ) -> None:
-    """Values of cells; 0 where there is no event.
+    """Fill ``x`` with the values of cells; 0 where there is no event.
 
     ``order`` has the modes that events are sorted by, if that is not by their own lengths.
     """

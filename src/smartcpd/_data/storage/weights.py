@@ -1,4 +1,4 @@
-"""Which cells of a dense array were observed, and how much each of them counts."""
+"""Weights of the cells of a dense array, 0 for those that were not observed."""
 
 from __future__ import annotations
 
@@ -37,8 +37,10 @@ def observed_weights(
 
 
 def block_weights(array: np.ndarray, mask: Any, weights: Any) -> np.ndarray | None:
-    """As `observed_weights`, for a part of a larger array: weights that are the same in all of it
-    stay, since they may differ elsewhere, and a part of which nothing was observed is no error."""
+    """Return weights for a part of a larger array like `observed_weights`: weights that are the
+    same in all of it stay, since they may differ elsewhere, and a part of which nothing was
+    observed is no error.
+    """
     observed = None if mask is None else _checked_mask(mask, array.shape)
     if _has_nan(array):
         known = ~np.isnan(array)
@@ -50,7 +52,9 @@ def block_weights(array: np.ndarray, mask: Any, weights: Any) -> np.ndarray | No
 
 
 def _has_nan(array: np.ndarray) -> bool:
-    """By the minimum, which is NaN then, so that nothing of the array's size is made for most."""
+    """Whether the minimum is NaN, which it is if any cell is; nothing of the array's size is
+    made.
+    """
     if array.dtype.kind != "f":
         return False
     with np.errstate(invalid="ignore"):
@@ -103,7 +107,7 @@ def _checked_weights(weights: Any, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def check_weights(weights: np.ndarray) -> None:
-    """Refuse what no weight can be, naming the first."""
+    """Raise an error that names the first weight that is not allowed."""
     if weights.size == 0 or (weights.min() >= 0 and weights.max() < np.inf):
         return  # NaN fails the first comparison
     bad = ~((weights >= 0) & (weights < np.inf))

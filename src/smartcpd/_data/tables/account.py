@@ -1,4 +1,4 @@
-"""Which rows were left out and why, in sentences."""
+"""Sentences about which rows of a table were left out, and why."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
-logger = logging.getLogger("smartcpd._data.tables")
+logger = logging.getLogger("smartcpd.tables")
 
 
 class Account:
-    """Collects sentences: what was decided, and what was left out."""
+    """Collects sentences about what was decided, and about what was left out."""
 
     def __init__(self) -> None:
         self.decisions: list[str] = []
@@ -32,7 +32,7 @@ class Account:
             self.lose(f"{count:,} of {rows:,} rows {verb} left out: {column!r} {fault}.")
 
     def rejected(self, faults: Sequence[tuple[Any, ...]]) -> None:
-        """Rows of text files that do not fit in the table."""
+        """Note rows of text files that do not fit in the table."""
         for kind, column, count, message, line in faults:
             what = f"{column!r} cannot be read" if kind == "CAST" else kind.lower()
             verb = "row is" if count == 1 else "rows are"

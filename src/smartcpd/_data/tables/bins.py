@@ -34,9 +34,9 @@ class EqualWidth:
             _check_range(name, column, low, high)
             width = high / self.count - low / self.count
             edges = [low + width * i for i in range(self.count)] + [high]
-            # Halves: the range of doubles itself can be too long for a double.
+            # Halves are used because the range of doubles itself can be too long for a double.
             scaled = f"(({x}) / 2 - {number(low / 2)}) / {number(width / 2)}"
-            # `least` would take NULL for absent rather than for unknown.
+            # `least` is not used, as it skips NULL, which here means unknown.
             index = f"CAST(floor({scaled}) AS INTEGER)"
             last = self.count - 1
             index = f"CASE WHEN {index} >= {last} THEN {last} ELSE {index} END"
@@ -108,7 +108,7 @@ def _binned(name: str, column: Column, index: str, labels: list[str]) -> Numbere
 
 
 def _search(x: str, cuts: list[float]) -> str:
-    """How many of the cuts are below x, by halving: NULL stays NULL."""
+    """SQL that counts how many of the cuts are below x, by halving: NULL stays NULL."""
 
     def between(first: int, last: int) -> str:
         if first == last:
@@ -121,7 +121,7 @@ def _search(x: str, cuts: list[float]) -> str:
 
 
 def _ranges(edges: list[float]) -> list[str]:
-    """With as many digits as it takes to tell the edges apart."""
+    """Write ranges with as many digits as it takes to tell the edges apart."""
     for digits in range(6, 18):
         texts = [f"{edge:.{digits}g}" for edge in edges]
         if len(set(texts)) == len(texts):
@@ -137,7 +137,7 @@ def _ranges_to(low: float, ends: list[float]) -> list[str]:
 
 
 def _whole_ranges(low: float, ends: list[float]) -> list[str]:
-    """Of whole numbers, so that no number is in two of them."""
+    """Write ranges of whole numbers, so that no number is in two of them."""
     starts = [int(low), *(int(end) + 1 for end in ends[:-1])]
     pairs = zip(starts, map(int, ends), strict=True)
     return [str(a) if a == b else f"{a} to {b}" for a, b in pairs]

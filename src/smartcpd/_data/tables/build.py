@@ -131,12 +131,12 @@ class Request:
 
     @property
     def condition(self) -> str:
-        # On lines of its own, so that a comment in it ends.
+        # The condition is on lines of its own, so that a comment in it ends.
         return "" if self.where is None else f" WHERE (\n{self.where}\n)"
 
 
 def _written(out: str | os.PathLike[str], found: Pieces, account: Account) -> LabelledTensor:
-    """Straight from the group-by to a folder of parts."""
+    """Write the cells straight from the group-by to a folder of parts."""
     from smartcpd.partitions import write_pieces
 
     for mode, used in zip(found.modes, found.used, strict=True):
@@ -153,7 +153,7 @@ Aggregation = Callable[[TableRows, Sequence[Key], Measure, int, Account], Any]
 def _aggregated(
     source: Source, request: Request, max_labels: int, aggregate: Aggregation
 ) -> tuple[Any, Account]:
-    """The cells of the tensor, and an account of what is not in them."""
+    """Return the cells of the tensor, and an account of what is not in them."""
     wished = wishes(source, request.names, request.bins, request.top, request.rest)
     column = None if request.value is None else find_column(source, request.value)
     measured = measure(request.agg, column)
@@ -197,7 +197,7 @@ def _keys(rows: TableRows, wished: Sequence[Wish]) -> list[Key]:
 
 
 def _check_where(source: Source, where: str | None) -> None:
-    """Whether the condition is one, before any work is done."""
+    """Raise an error if the condition is not valid SQL, before any work is done."""
     import duckdb
 
     if where is None:
@@ -215,7 +215,7 @@ def _check_where(source: Source, where: str | None) -> None:
 
 
 def _nothing(source: Source, where: str | None, account: Account) -> InvalidDataError:
-    """Why there is no row."""
+    """Return the error that says why there is no row."""
     if where is not None and source.sql(f"SELECT 1 FROM {SOURCE} LIMIT 1").fetchall():
         return InvalidDataError(
             f"No row of {source.name} fulfils where={where!r}; loosen the condition."
@@ -225,7 +225,7 @@ def _nothing(source: Source, where: str | None, account: Account) -> InvalidData
 
 
 def _note_gaps(mode: Mode, used: int, account: Account) -> None:
-    """A time axis that is mostly empty is seldom what was meant."""
+    """Warn of a time axis that is mostly empty, which is seldom what was meant."""
     if mode.kind is not Kind.TIME:
         return
     empty = len(mode) - used

@@ -1,4 +1,4 @@
-"""What a column holds, and the SQL that reads it as dates, numbers or labels."""
+"""Types of columns, and the SQL that reads them as dates, numbers or labels."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from smartcpd._data.tables.sql import identifier
 
 
 class Family(StrEnum):
-    """What matters about a type, as it is called in sentences."""
+    """The kinds of types that need different SQL, by the names that sentences use."""
 
     DATE = "dates"
     MOMENT = "dates with times"
@@ -61,7 +61,7 @@ class Column:
         return self.type == "TIMESTAMP WITH TIME ZONE"
 
     def missing(self) -> str:
-        """What is wrong with the values that are left out."""
+        """What is wrong with values that cannot be used, in words."""
         return {
             Family.DATE: "is missing or infinite",
             Family.MOMENT: "is missing or infinite",
@@ -69,12 +69,12 @@ class Column:
             Family.TEXT: "is missing or empty",
         }.get(self.family, "is missing")
 
-    # Each of these is NULL where the column has nothing usable.
+    # Each of these expressions is NULL where the column has nothing usable.
 
     def label(self) -> str:
-        """As a label: text, a whole number or a real one."""
+        """SQL that reads the column as a label: text, a whole number or a real one."""
         if self.family is Family.WHOLE:
-            # 128 bits do not fit in an array of whole numbers.
+            # Numbers of 128 bits do not fit in an array of whole numbers.
             wide = self.type.endswith("HUGEINT") or self.type.startswith("DECIMAL")
             return f"CAST({self.sql} AS VARCHAR)" if wide else self.sql
         if self.family is Family.REAL:
@@ -84,7 +84,7 @@ class Column:
         return f"nullif({text}, '')"
 
     def real(self) -> str:
-        """As a real number, from text too."""
+        """SQL that reads the column as a real number, from text too."""
         if self.type == "DOUBLE":
             value = self.sql
         else:
@@ -93,7 +93,7 @@ class Column:
         return f"CASE WHEN isfinite({value}) THEN {value} END"
 
     def date(self) -> str:
-        """As a date without a time."""
+        """SQL that reads the column as a date without a time."""
         if self.family is Family.DATE:
             if self.finite:
                 return self.sql
@@ -101,7 +101,7 @@ class Column:
         return f"CAST({self.moment()} AS DATE)"
 
     def moment(self) -> str:
-        """As a point in time without a zone, from text too."""
+        """SQL that reads the column as a point in time without a zone, from text too."""
         if self.in_utc:
             value = f"make_timestamp(epoch_us({self.sql}))"
         elif self.family is Family.TEXT:
@@ -113,5 +113,5 @@ class Column:
         return f"CASE WHEN isfinite({self.sql if self.in_utc else value}) THEN {value} END"
 
     def clock(self) -> str:
-        """Microseconds since midnight of a time of day."""
+        """SQL that reads a time of day as microseconds since midnight."""
         return f"epoch_us(CAST({self.sql} AS TIME))"

@@ -1,4 +1,4 @@
-"""The group-by, and its groups as indices and values.
+"""The group-by that turns rows of a table into cells, and cells into indices and values.
 
 Rows that lack something get numbers of their own, so that one pass counts them on the way.
 """
@@ -23,13 +23,13 @@ from smartcpd._data.tables.sql import memory_limit, one_row
 from smartcpd.errors import InvalidDataError
 
 WORD = 62
-"""Bits that are filled of a signed integer of 64."""
+"""Number of bits of a 64-bit signed integer that are used."""
 SHORT_WORD = 31
-"""Bits that a signed integer of 32 has."""
+"""Number of bits of a 32-bit signed integer that are used."""
 MANY = 1 << 20
-"""Possible cells up to here are left to a hash table, which stays in the processor's cache."""
+"""Up to so many possible cells a hash table is used, which then stays in the processor's cache."""
 SHARE_OF_LIMIT = 1 / 2
-"""Of the memory that may be used: rows that are sorted must fit."""
+"""The share of the allowed memory that rows to be sorted may take."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class CountingPlan:
     words: list[list[int]]
     measure: Measure
     count: int
-    """Rows of the table."""
+    """Number of rows of the table."""
 
 
 def planned(
@@ -101,7 +101,9 @@ def nothing_used(rows: TableRows, account: Account) -> InvalidDataError:
 
 
 def _words(numbered: Sequence[Slots]) -> list[list[int]]:
-    """Which keys share an integer of 64 bits; those with most rows first, as tensors are sorted."""
+    """Choose which keys share an integer of 64 bits; those with most rows first, as tensors are
+    sorted.
+    """
     words: list[list[int]] = [[]]
     for i in sorted(range(len(numbered)), key=lambda i: -numbered[i].size):
         if sum(numbered[j].bits for j in [*words[-1], i]) > WORD:
@@ -124,9 +126,9 @@ def _sorts(
     size = _width(numbered) // 8
     if measure.column is not None:
         bits += n.bit_length()
-        # A value, and the row it is in.
+        # A sorted row takes its value and its number.
         size += 16
-    # Twice, since the result of DuckDB becomes an array.
+    # The memory is needed twice, since the result of DuckDB becomes an array.
     return bits <= WORD and 2 * n * size <= SHARE_OF_LIMIT * memory_limit(rows.sql)
 
 
@@ -137,7 +139,7 @@ def _sorted(
     measure: Measure,
     n: int,
 ) -> dict[str, np.ndarray]:
-    """Words, numbers of rows and values of all cells, from every row of the table."""
+    """Return words, numbers of rows and values of all cells, by sorting all rows of the table."""
     found = fetched(rows.sql(_lines(rows, numbered, words, measure.real())), n)
     if measure.column is None:
         return sorting.counted(found["w0"])
@@ -165,14 +167,14 @@ def _grouped(rows: TableRows, plan: CountingPlan) -> dict[str, np.ndarray]:
 
 
 def _width(numbered: Sequence[Slots]) -> int:
-    """Bits of the integers that words are made of: half as many bytes take less time."""
+    """Return the bits of the integers that words are made of: half as many bytes take less time."""
     return 32 if sum(slot.bits for slot in numbered) < SHORT_WORD else 64
 
 
 def _lines(
     rows: TableRows, numbered: Sequence[Slots], words: Sequence[Sequence[int]], value: str | None
 ) -> str:
-    """Words and the value ``v`` of every row."""
+    """Return the SQL of the words and the value ``v`` of every row."""
     inner, codes = [], []
     whole = "INTEGER" if _width(numbered) == 32 else "BIGINT"
     for i, slot in enumerate(numbered):
@@ -211,7 +213,7 @@ def unpacked(columns: dict[str, np.ndarray], plan: CountingPlan) -> dict[str, np
 
 @dataclass(frozen=True)
 class Tally:
-    """Rows of the table that were left out, by column and reason, of so many."""
+    """How many rows of a table were left out, by column and reason."""
 
     counts: dict[tuple[str, str], int]
     rows: int
@@ -249,14 +251,16 @@ def tallied(columns: dict[str, np.ndarray], plan: CountingPlan) -> tuple[np.ndar
 
 
 def gathered(slot: Slots, index: np.ndarray, rows: np.ndarray) -> int:
-    """Rows of the table in the row of the mode that is for all other labels."""
+    """Return how many rows of the table are in the row of the mode for all other labels."""
     return int(rows[index == slot.size - 1].sum()) if slot.gathers else 0
 
 
 def finished_mode(
     slot: Slots, occurs: np.ndarray, in_others: int, account: Account
 ) -> tuple[Mode, np.ndarray | None]:
-    """The mode with rows for what occurs, and the row of each number if it is another."""
+    """Return the mode with rows for what occurs, and the row of each number if that differs from
+    the number.
+    """
     mode, order = slot.finish(occurs)
     if in_others:
         account.decide(

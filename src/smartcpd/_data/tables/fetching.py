@@ -1,4 +1,4 @@
-"""Numbers out of DuckDB."""
+"""Fetching columns of numbers from DuckDB."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ BATCH = 1 << 20
 
 
 def fetched(relation: Any, count: int) -> dict[str, np.ndarray]:
-    """The columns of so many rows of numbers, none of which is NULL, in any order."""
+    """Return the columns of so many rows of numbers, none of which is NULL, in any order."""
     if importlib.util.find_spec("pyarrow") is None:
         return {name: np.asarray(column) for name, column in relation.fetchnumpy().items()}
-    # Where Arrow is there, it takes half the memory and half the time: nothing is kept twice.
+    # Arrow, where installed, takes half the memory and half the time: nothing is kept twice.
     columns: dict[str, np.ndarray] = {}
     done = 0
     for batch in relation.to_arrow_reader(BATCH):

@@ -1,4 +1,4 @@
-"""A key is the SQL that says in which row of a mode an event belongs, and what rows are called."""
+"""A key is SQL that says to which row of a mode an event belongs, with the names of those rows."""
 
 from __future__ import annotations
 
@@ -12,24 +12,25 @@ from smartcpd._data.labels import Kind
 from smartcpd._data.tables.columns import Column
 
 Labels = Callable[[int, int], Any]
-"""What rows are called, from a first number to a last one."""
+"""Returns the labels of rows, from a first number to a last one."""
 TABLE = "{table}"
-"""In a fact: the rows that are used."""
+"""The placeholder, in the SQL of a fact, for the rows that are used."""
 
 
 @dataclass(frozen=True)
 class Key:
-    """Rows of the table to rows of a mode.
+    """A key maps rows of the table to rows of a mode.
 
     Parameters
     ----------
     name : str
-        Of the mode.
+        The name of the mode.
     column : Column
+        The column that it reads.
     expression : str
-        NULL for rows that are left out.
+        SQL of the row of the mode; NULL for rows of the table that are left out.
     fault : str
-        What is wrong with those.
+        What is wrong with the rows that are left out.
     notes : list of str
         What was decided on behalf of the user.
     """
@@ -43,7 +44,7 @@ class Key:
 
 @dataclass(frozen=True)
 class Numbered(Key):
-    """The expression is a whole number, and rows in between exist whether or not they occur."""
+    """A key whose expression is a whole number; rows in between exist whether or not they occur."""
 
     labels: Labels
     kind: Kind
@@ -53,12 +54,14 @@ class Numbered(Key):
 
 @dataclass(frozen=True)
 class Named(Key):
-    """The expression is a label; the rows are those that occur."""
+    """A key whose expression is a label; the rows are the labels that occur."""
 
 
 @dataclass(frozen=True)
 class Leading(Key):
-    """The expression is a label; the rows are the most frequent ones, and one for all others."""
+    """A key whose expression is a label; the rows are the most frequent ones, and one for all
+    others.
+    """
 
     count: int
     gather: bool
@@ -66,16 +69,16 @@ class Leading(Key):
 
 @dataclass(frozen=True)
 class Wish:
-    """A mode as asked for: a column, and facts about it that a first query finds out."""
+    """A mode that was asked for: a column, and the facts about it that a first query finds out."""
 
     name: str
     column: Column
     facts: tuple[str, ...]
     resolve: Callable[[tuple[Any, ...]], Key]
-    """From the facts to a key."""
+    """Makes the key, given the facts."""
 
 
 def positions(labels: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Where each label is among those wanted."""
+    """Return where each label is among those wanted."""
     order = np.argsort(wanted, kind="stable")
     return order[np.searchsorted(wanted, labels, sorter=order)]

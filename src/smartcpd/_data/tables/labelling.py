@@ -1,4 +1,4 @@
-"""Labels that occur in a column: their order, and the modes they make."""
+"""Modes made of the labels that occur in a column, in a sensible order."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from smartcpd._data.tables.periods import DAYS_OF_WEEK, MONTHS_OF_YEAR
 from smartcpd.errors import InvalidDataError
 
 MOST_REALS = 100
-"""Different real numbers that may still be labels."""
+"""Up to so many different real numbers may be labels."""
 GLANCE = 100_000
-"""Rows looked at to see early that there are too many."""
+"""Number of rows that are looked at to see early that there are too many labels."""
 CYCLES = (
     (re.compile(r"(^|[^a-z])(hour|hr)s?([^a-z]|$)", re.IGNORECASE), (range(24),)),
     (
@@ -25,7 +25,7 @@ CYCLES = (
     ),
     (re.compile(r"(^|[^a-z])month([^a-z]|$)", re.IGNORECASE), (range(1, 13),)),
 )
-"""Names that say that whole numbers are parts of a cycle, and the numbers this takes."""
+"""Patterns of names of columns whose whole numbers are parts of a cycle, and those numbers."""
 NAMED_CYCLES = (
     tuple(day.lower() for day in DAYS_OF_WEEK),
     tuple(month.lower() for month in MONTHS_OF_YEAR),
@@ -41,7 +41,8 @@ def labels_wish(name: str, column: Column) -> Wish:
     key = Named(name, column, column.label(), column.missing())
     if column.family is not Family.REAL:
         return Wish(name, column, (), lambda _: key)
-    # A table without end should not be grouped by measurements before they are refused.
+    # A glance at the first rows refuses a column of measurements before a long table is grouped by
+    # it.
     early = (
         f"(SELECT count(DISTINCT x) FROM (SELECT {column.label()} AS x FROM {TABLE} "
         f"LIMIT {GLANCE}) WHERE x <> round(x))"
@@ -69,7 +70,7 @@ def check_reals(name: str, count: int) -> None:
 
 
 def arranged(name: str, labels: np.ndarray) -> tuple[Mode, np.ndarray]:
-    """The mode that labels make, and the row of each of them."""
+    """Return the mode that labels make, and the row of each of them."""
     if labels.dtype.kind == "f":
         whole = bool((labels == np.round(labels)).all() and (abs(labels) < 2**53).all())
         if not whole:
@@ -90,7 +91,7 @@ def arranged(name: str, labels: np.ndarray) -> tuple[Mode, np.ndarray]:
 
 
 def natural_order(texts: list[str]) -> list[int]:
-    """Numbers by size, also those within text: 'zone 9' comes before 'zone 10'."""
+    """Return the order of texts with numbers by size: 'zone 9' comes before 'zone 10'."""
     try:
         values = [float(text) for text in texts]
         if np.isfinite(values).all():
@@ -119,7 +120,7 @@ def _reordered(name: str, texts: list[str], order: list[int], kind: Kind) -> tup
 
 
 def _cycle_of_numbers(name: str, labels: np.ndarray) -> np.ndarray | None:
-    """All numbers of the cycle, if the name tells of one and only its numbers occur."""
+    """Return all numbers of the cycle, if the name tells of one and only its numbers occur."""
     for pattern, cycles in CYCLES:
         if not pattern.search(name):
             continue
@@ -130,7 +131,7 @@ def _cycle_of_numbers(name: str, labels: np.ndarray) -> np.ndarray | None:
 
 
 def _cycle_of_names(texts: list[str]) -> list[int] | None:
-    """The order of labels that are days of the week or months."""
+    """Return the order of labels that are days of the week or months."""
     lowered = [text.strip().lower().rstrip(".") for text in texts]
     if not all(len(text) == 3 or FULL_NAME.fullmatch(text) for text in lowered):
         return None

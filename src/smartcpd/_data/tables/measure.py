@@ -1,4 +1,6 @@
-"""What a cell holds: how many events, their sum, their mean, or whether there was one."""
+"""The aggregate that a cell holds: how many events, their sum, their mean, or whether there are
+any.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from smartcpd.errors import InvalidDataError, InvalidParameterError
 
 AGGREGATES = ("auto", "count", "sum", "mean", "any")
 BITS = 85
-"""Of the largest value, so that 2^41 of them fit into 127 bits."""
+"""Number of bits of the largest value, such that 2^41 values add up to at most 127 bits."""
 LARGEST = 2**63
 EXACT = 2**53
 """Whole numbers up to here are exact as real ones."""
@@ -23,17 +25,18 @@ EXACT = 2**53
 
 @dataclass(frozen=True)
 class Measure:
-    """An aggregate, and the column it is taken of."""
+    """An aggregate, and the column whose values it takes."""
 
     agg: str
     column: Column | None
     scale: float = 1.0
-    """What makes whole numbers of real ones. Sums of real numbers depend on their order, hence on
-    the number of threads; sums of whole ones do not."""
+    """The factor that makes whole numbers of real ones. Sums of real numbers depend on their order,
+    hence on the number of threads; sums of whole ones do not.
+    """
     fits: bool = True
     """Whether sums of whole numbers stay below 64 bits."""
     largest: float = 0.0
-    """What no value is above, whatever its sign."""
+    """A bound on the size of all values."""
     exact: bool = False
     """Whether sums of whole numbers are exact as real ones."""
     complete: bool = False
@@ -45,7 +48,7 @@ class Measure:
 
     @property
     def fault(self) -> str:
-        """What is wrong with values that are left out."""
+        """What is wrong with values that are left out, in words."""
         assert self.column is not None
         text = self.column.family is Family.TEXT
         return "is missing or not a number" if text else self.column.missing()
@@ -66,7 +69,7 @@ class Measure:
         return self.column is not None and self.column.family in (Family.WHOLE, Family.FLAG)
 
     def value(self) -> str | None:
-        """The SQL of a row's value, NULL where it is not usable."""
+        """SQL of a row's value, NULL where it is not usable."""
         if self.column is None:
             return None
         if self._is_float:
@@ -84,14 +87,14 @@ class Measure:
         )
 
     def real(self) -> str | None:
-        """The SQL of a row's value as a real number, NaN where it is not usable."""
+        """SQL of a row's value as a real number, NaN where it is not usable."""
         if self.column is None:
             return None
         value = f"CAST({self.value()} AS DOUBLE)"
         return value if self.complete else f"coalesce({value}, CAST('nan' AS DOUBLE))"
 
     def of_sums(self, columns: dict[str, np.ndarray]) -> np.ndarray:
-        """The values of cells from sums of real numbers."""
+        """Return the values of cells from sums of real numbers."""
         totals = columns["value"]
         if self.agg == "mean":
             # Cells without any value are left out later.
@@ -106,7 +109,9 @@ class Measure:
         return f"count({self.value()})", largest
 
     def informed(self, rows: int, facts: Sequence[Any]) -> Measure:
-        """The same for a table of so many rows, about which these facts are known."""
+        """Return the same measure for a table of so many rows, about which these facts are
+        known.
+        """
         if not facts:
             return self
         count, largest = facts[0], facts[1] or 0.0
@@ -136,7 +141,7 @@ class Measure:
         return kept
 
     def results(self) -> list[str]:
-        """SQL of the rows and the value of a group, and how many of the rows have one.
+        """SQL of the number of rows and the value of a group, and how many of the rows have one.
 
         A value that follows from these numbers of rows is left to `finished`.
         """
@@ -156,7 +161,7 @@ class Measure:
         return f"{total} / {'rows' if self.complete else 'used'}" if self.agg == "mean" else total
 
     def finished(self, columns: dict[str, np.ndarray]) -> np.ndarray:
-        """The values of cells, whole numbers in the smallest type that holds them."""
+        """Return the values of cells, whole numbers in the smallest type that holds them."""
         if "value" in columns:
             return _smallest(columns["value"])
         if self.agg == "any":
@@ -165,7 +170,7 @@ class Measure:
 
 
 def measure(agg: str, column: Column | None) -> Measure:
-    """Of the names that the user gave."""
+    """Return the measure for the aggregate and the column that the user named."""
     if agg not in AGGREGATES:
         raise InvalidParameterError(f"agg must be one of {', '.join(AGGREGATES)}; got {agg!r}.")
     if agg == "auto":
@@ -185,7 +190,7 @@ def measure(agg: str, column: Column | None) -> Measure:
 
 
 def _smallest(values: np.ndarray) -> np.ndarray:
-    """The same types that tensors are read from files in."""
+    """Convert values to the types that tensors are read from files in."""
     if values.dtype.kind not in "iu" or values.size == 0 or values.min() < 0:
         return values
     fitting = np.min_scalar_type(values.max())

@@ -42,7 +42,7 @@ class Files:
         return self.format not in PARQUET
 
     def encoding(self) -> str | None:
-        """Of text files, as far as their beginnings tell; None is UTF-8."""
+        """The encoding of text files, as far as their beginnings tell; None is UTF-8."""
         if not self.is_text:
             return None
         heads = [_head(path) for path in self.paths]
@@ -56,7 +56,7 @@ class Files:
         header: bool | None = None,
         encoding: str | None = None,
     ) -> str:
-        """The table function that reads them; these columns without guessing their types."""
+        """Return the SQL function that reads the files; ``text_columns`` are read as text."""
         # DuckDB takes a path for a pattern unless its special characters are escaped.
         files = "[" + ", ".join(literal(glob.escape(path)) for path in self.paths) + "]"
         options = [files]
@@ -80,7 +80,9 @@ class Files:
 
 
 def find_files(given: str | os.PathLike[str]) -> Files:
-    """The files behind a path, a folder or a pattern; refused if they cannot be one table."""
+    """Return the files behind a path, a folder or a pattern; refuse those that cannot be one
+    table.
+    """
     name = os.fspath(given)
     paths = _matching(name)
     formats = {_format(path) for path in paths}
@@ -154,13 +156,13 @@ def _is_utf8(head: bytes) -> bool:
     try:
         head.decode()
     except UnicodeDecodeError as error:
-        # The last character may have been cut.
+        # The last character may have been cut off.
         return len(head) == HEAD and error.start > HEAD - 4
     return True
 
 
 def _is_parted_by_spaces(head: bytes) -> bool:
-    """Whether all lines have as many words, and nothing else parts them."""
+    """Whether all lines have as many words, and nothing but spaces separates them."""
     lines = head.splitlines()[:-1] if len(head) == HEAD else head.splitlines()
     if not lines or any(sign in lines[0] for sign in b',;|\t"'):
         return False
@@ -169,7 +171,9 @@ def _is_parted_by_spaces(head: bytes) -> bool:
 
 
 def _head(path: str) -> bytes:
-    """The first bytes of the text; of what is packed in another way than gzip, as they are not."""
+    """Return the first bytes of the text; files packed in another way than gzip are not
+    unpacked.
+    """
     try:
         if path.lower().endswith(".gz"):
             with gzip.open(path, "rb") as packed:

@@ -17,7 +17,7 @@ from smartcpd.errors import InvalidParameterError
 
 DAY = 86_400_000_000
 UNITS = {"s": 1_000_000, "min": 60_000_000, "h": 3_600_000_000, "d": DAY, "w": 7 * DAY}
-"""Of a fixed length, in microseconds."""
+"""Units of a fixed length, in microseconds."""
 MONTHS = {"mo": 1, "y": 12}
 MONDAY = 3
 """Days from a Monday to the first of January 1970."""
@@ -27,7 +27,7 @@ MONTHS_OF_YEAR = (
     *("Jul", "Aug", "Sep", "Oct", "Nov", "Dec"),
 )
 USUAL = ("1s", "5s", "15s", "1min", "5min", "15min", "1h", "3h", "6h", "1d", "1w", "1mo", "1y")
-"""What is tried where the user leaves the choice to us."""
+"""Periods that are tried where the user does not choose one."""
 MOST_USUAL_BINS = 400
 TIMES = (Family.DATE, Family.MOMENT, Family.TEXT)
 
@@ -51,7 +51,7 @@ class Period:
 
     @property
     def width(self) -> int:
-        """In microseconds, or in months where months differ in length."""
+        """The length in microseconds, or in months where months differ in length."""
         return self.count * {**UNITS, **MONTHS}[self.unit]
 
     @property
@@ -77,7 +77,7 @@ class Period:
         return Numbered(name, column, expression, fault, self._starts, Kind.TIME, notes=notes)
 
     def _index(self, column: Column) -> str:
-        """The number of the period since 1970."""
+        """Return the SQL of the number of the period since 1970."""
         if self.by_month:
             moment = column.date()
             return floor_divide(f"(year({moment}) - 1970) * 12 + month({moment}) - 1", self.width)
@@ -102,7 +102,7 @@ class Period:
 
 
 def usual_period(name: str, column: Column) -> Wish:
-    """For times without a bin: the shortest period that does not give too many rows."""
+    """Choose for times without a bin the shortest period that does not give too many rows."""
     moment = column.moment()
 
     def resolve(facts: tuple[Any, ...]) -> Key:
@@ -123,7 +123,7 @@ def usual_period(name: str, column: Column) -> Wish:
 
 
 def usual_clock(name: str, column: Column) -> Wish:
-    """For times of day without a bin: hours."""
+    """Choose hours for times of day without a bin."""
     return Cycle("hour").wish(name, column)
 
 

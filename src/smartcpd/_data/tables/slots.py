@@ -1,4 +1,4 @@
-"""Every key gets a range of whole numbers, so that a whole cell is one number to group by.
+"""Numbers for the keys, so that a whole cell is one number to group by.
 
 Grouping by one number of 64 bits takes about half the time of grouping by dates and text.
 """
@@ -20,12 +20,12 @@ from smartcpd._data.tables.sql import OURS, one_row
 from smartcpd.errors import InvalidDataError
 
 NARROW = 1 << 20
-"""A range of whole numbers up to here needs no dictionary."""
+"""A range of whole numbers up to this length needs no dictionary."""
 SHORT = 10_000
-"""A dictionary up to here is put in order before it is used, which saves sorting the cells."""
+"""A dictionary up to this size is sorted before it is used, which saves sorting the cells."""
 
 Finish = Callable[[np.ndarray], tuple[Mode, np.ndarray | None]]
-"""From which numbers occur to the mode, and the row of each number if it is not the same."""
+"""Takes which numbers occur; returns the mode, and the row of each number if it is not the same."""
 
 
 @dataclass(frozen=True)
@@ -41,13 +41,13 @@ class Slots:
     gathers: bool = False
     """Whether the last number is a row for all other labels."""
     dropped: int | None = None
-    """A number that is left out on purpose."""
+    """A number that is left out on purpose, if there is one."""
     complete: bool = False
     """Whether it is known that every row can be used."""
 
     @property
     def missing(self) -> int:
-        """The number of rows that cannot be used."""
+        """The number that stands for rows that cannot be used."""
         return self.size
 
     @property
@@ -56,7 +56,7 @@ class Slots:
 
 
 def ranges_wanted(key: Key) -> list[str]:
-    """SQL of what must be known about a key before it gets its numbers."""
+    """Return the SQL of what must be known about a key before it gets its numbers."""
     open_ended = isinstance(key, Numbered) and key.size is None
     if open_ended or (not isinstance(key, Numbered | Leading) and _is_whole(key)):
         return [f"{what}({key.expression})" for what in ("min", "max", "count")]
@@ -66,7 +66,7 @@ def ranges_wanted(key: Key) -> list[str]:
 def slots(
     i: int, key: Key, ranges: Sequence[Any], rows: TableRows, count: int, max_labels: int
 ) -> Slots:
-    """The numbers of key ``i`` in so many rows."""
+    """Return the numbers of key ``i`` in so many rows."""
     complete = bool(ranges) and ranges[2] == count
     if isinstance(key, Numbered):
         if key.size is not None:
@@ -81,14 +81,14 @@ def slots(
 
 
 def _fixed(key: Numbered) -> Slots:
-    """All rows exist, whatever occurs."""
+    """Number rows that all exist, whatever occurs."""
     assert key.size is not None
     mode = Mode(key.name, key.labels(0, key.size - 1), key.kind)
     return Slots(key, key.expression, key.size, lambda _: (mode, None))
 
 
 def _stretch(key: Numbered, ranges: Sequence[Any], max_labels: int) -> Slots:
-    """Everything between the first and the last that occurs."""
+    """Number everything between the first and the last that occurs."""
     first, last = (0 if n is None else int(n) for n in ranges)
     size = last - first + 1
     if size > max_labels:
@@ -109,7 +109,7 @@ def _stretch(key: Numbered, ranges: Sequence[Any], max_labels: int) -> Slots:
 
 
 def _whole(key: Key, first: int, last: int, max_labels: int) -> Slots:
-    """Whole numbers that lie close together."""
+    """Number whole numbers that lie close together."""
 
     def finish(occurs: np.ndarray) -> tuple[Mode, np.ndarray | None]:
         labels = np.flatnonzero(occurs) + first
@@ -177,7 +177,7 @@ def _leaders(i: int, key: Leading, rows: TableRows) -> Slots:
 
 
 def other_name(labels: Sequence[str]) -> str:
-    """A name that no label has."""
+    """Return a name that no label has."""
     name = "(other)"
     while name in labels:
         name = f"({name})"

@@ -1,4 +1,4 @@
-"""Grouping by sorting numbers, which takes a fraction of the time of a hash table with many cells.
+"""Grouping by sorting numbers, which beats a hash table where there are many cells.
 
 Sums come out the same whatever the order of the rows, hence whatever the number of threads: they
 are sums of whole numbers, of which every value has a high and a low part.
@@ -15,13 +15,15 @@ from collections.abc import Iterator
 import numpy as np
 
 LIMB = 52
-"""Bits of the parts of a value, so that a sum of low parts, carried over, is exact in a float."""
+"""Number of bits in each part of a value; a sum of low parts, carried over, is then exact in a
+float.
+"""
 PIECE = 1 << 16
-"""How much is done at a time, in the processor's cache."""
+"""Number of entries worked on at a time, in the processor's cache."""
 
 
 def counted(word: np.ndarray) -> dict[str, np.ndarray]:
-    """How many rows have each word, in the order of words; ``word`` is used up."""
+    """Return how many rows have each word, in the order of words; ``word`` is used up."""
     word.sort()
     starts = _starts(word)
     return {"w0": word[: starts.size - 1], "rows": np.diff(starts)}
@@ -30,10 +32,10 @@ def counted(word: np.ndarray) -> dict[str, np.ndarray]:
 def summed(
     word: np.ndarray, values: np.ndarray, largest: float, complete: bool
 ) -> dict[str, np.ndarray]:
-    """The same with sums of values, none of which is above ``largest`` in size.
+    """Return how many rows have each word, and the sums of their values.
 
-    Unless they are complete, some are NaN, and it is counted how many are not. Words together with
-    the numbers of rows must fit into 63 bits.
+    No value is above ``largest`` in size. Unless they are ``complete``, some are NaN, and it is
+    counted how many are not. Words together with the numbers of rows must fit into 63 bits.
     """
     bits = word.size.bit_length()
     # Sorting words with their rows is quicker than finding an order.
@@ -49,7 +51,7 @@ def summed(
     columns = {"w0": word[:n], "rows": np.diff(starts), "value": np.empty(n)}
     if not complete:
         columns["used"] = np.empty_like(columns["rows"])
-    # As many bits as the sum over the rows of the fullest cell leaves.
+    # The parts have as many bits as the sum over the rows of the fullest cell leaves.
     limb = min(LIMB, 62 - int(columns["rows"].max()).bit_length())
     scale = math.ldexp(1.0, min(2 * limb - math.frexp(largest)[1], 1000))
     for piece in pieces(n):
@@ -67,7 +69,7 @@ def summed(
 
 
 def _exact_sums(value: np.ndarray, begins: np.ndarray, limb: int) -> np.ndarray:
-    """Sums of runs of values of up to two limbs, rounded to whole numbers."""
+    """Return sums of runs of values of up to two limbs, rounded to whole numbers."""
     unit = math.ldexp(1.0, limb)
     high = np.trunc(value / unit)
     low = np.rint(value - high * unit)
@@ -79,7 +81,9 @@ def _exact_sums(value: np.ndarray, begins: np.ndarray, limb: int) -> np.ndarray:
 
 
 def _starts(word: np.ndarray) -> np.ndarray:
-    """Where runs of a word begin and the last one ends; one word of each moves to the front."""
+    """Return where runs of a word begin and the last one ends; one word of each run moves to the
+    front.
+    """
     n = 1 + sum(int(np.count_nonzero(_begins(word, piece))) for piece in pieces(word.size))
     starts = np.empty(n + 1, np.uint32 if word.size < 1 << 32 else np.int64)
     starts[0], starts[n] = 0, word.size
@@ -95,13 +99,13 @@ def _starts(word: np.ndarray) -> np.ndarray:
 
 
 def _begins(word: np.ndarray, piece: slice) -> np.ndarray:
-    """Whether a word differs from the one before it."""
+    """Say for each word whether it differs from the one before it."""
     if piece.start:
         return word[piece] != word[piece.start - 1 : piece.stop - 1]
     return np.append(False, word[1 : piece.stop] != word[: piece.stop - 1])
 
 
 def pieces(n: int) -> Iterator[slice]:
-    """All of so many entries, as many at a time as are quick to work with."""
+    """Yield slices of so many entries, as many at a time as are quick to work with."""
     for start in range(0, n, PIECE):
         yield slice(start, min(start + PIECE, n))

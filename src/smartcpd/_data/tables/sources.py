@@ -1,4 +1,4 @@
-"""What a table comes in: files, data frames, Arrow tables and relations behind one interface."""
+"""Tables behind one interface: files, data frames, Arrow tables and relations."""
 
 from __future__ import annotations
 
@@ -25,9 +25,11 @@ from smartcpd._data.tables.sql import (
 from smartcpd.errors import InvalidDataError, InvalidParameterError, MissingExtraError
 
 SHARE_OF_LIMIT = 5 / 8
-"""Of the limit that DuckDB sets itself, which is four fifths of the memory."""
+"""The share of the limit that DuckDB sets itself (four fifths of the memory) that it may use."""
 FEW = 1e-3
-"""Share of values of a column of a text file that may not be what its beginning promised."""
+"""The share of a column's values in a text file that may contradict the type its beginning
+promised.
+"""
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class TableRows:
 
     name: str
     table: str
-    """What stands after FROM."""
+    """The SQL that stands after FROM."""
     sql: Callable[[str], Any]
 
 
@@ -49,11 +51,11 @@ class Source:
         self.columns: dict[str, Column] = {}
 
     def sql(self, query: str) -> Any:
-        """A relation, not computed yet, or the effect of a statement."""
+        """Return a relation, which is not computed yet, or run a statement."""
         return self.connection.sql(query)
 
     def describe(self) -> None:
-        """Learn the columns."""
+        """Find out the columns."""
         with explained(f"Reading {self.name}"):
             relation = self.sql(f"SELECT * FROM {SOURCE}")
             pairs = zip(relation.columns, relation.types, strict=True)
@@ -72,18 +74,20 @@ class Source:
         return TableRows(self.name, table, self.sql)
 
     def look_for(self, wanted: list[str]) -> None:
-        """Another chance to find columns; only text files have one."""
+        """Look once more for columns that were not found; only text files have another reading."""
 
     def examine(self, wanted: list[str]) -> None:
         """Learn more about columns where that costs next to nothing: Parquet has statistics."""
 
     def rejected(self) -> list[tuple[Any, ...]]:
-        """Rows that could not be read: kind, column, count, message and line of the first."""
+        """Return rows that could not be read: kind, column, count, message and line of the
+        first.
+        """
         return []
 
     @property
     def guesses(self) -> list[str]:
-        """What was assumed about the files, in sentences."""
+        """Return what was assumed about the files, in sentences."""
         return []
 
     @property
@@ -92,11 +96,11 @@ class Source:
         return False
 
     def wrongly_decoded(self, faults: list[tuple[Any, ...]]) -> bool:
-        """Whether text is of another encoding; it is read anew if so."""
+        """Whether the text has another encoding; it is read anew if so."""
         return False
 
     def misjudged(self, faults: list[tuple[Any, ...]], rows: int) -> tuple[str, ...]:
-        """Columns that hold something else than their type says."""
+        """Return columns that hold something else than their type says."""
         return ()
 
     def as_text(self, columns: tuple[str, ...]) -> None:
@@ -104,7 +108,7 @@ class Source:
 
 
 class FileSource(Source):
-    """Files read by DuckDB; of text files, rows that do not fit are set aside."""
+    """A table in files that DuckDB reads; rows of text files that do not fit are set aside."""
 
     def __init__(self, files: Files, connection: Any, header: bool | None = None) -> None:
         super().__init__(repr(files.name), connection)
@@ -122,7 +126,7 @@ class FileSource(Source):
         self.describe()
 
     def look_for(self, wanted: list[str]) -> None:
-        """A header above columns of text looks like one more row: look again."""
+        """Look again, since a header above columns of text looks like one more row."""
         if self.files.is_text and self.header is None and not set(wanted) <= set(self.columns):
             self.header = True
             self._open()
@@ -151,7 +155,7 @@ class FileSource(Source):
 
     @property
     def header_is_a_guess(self) -> bool:
-        """Where every column holds text, a row of data looks the same as a header."""
+        """Whether every column holds text, so that a row of data looks the same as a header."""
         return (
             self.files.is_text
             and self.header is None
@@ -167,7 +171,9 @@ class FileSource(Source):
         return True
 
     def misjudged(self, faults: list[tuple[Any, ...]], rows: int) -> tuple[str, ...]:
-        """Types are guessed from the beginning of a file; a few odd values do not matter."""
+        """Return columns whose type, guessed from the beginning, does not fit more than a few
+        values.
+        """
         counts = [(column, count) for kind, column, count, *_ in faults if kind == "CAST"]
         return tuple(column for column, count in counts if count > FEW * (rows + count) + 1)
 
@@ -178,7 +184,7 @@ class FileSource(Source):
     def rows(self, columns: list[Column], condition: str) -> TableRows:
         if not self.files.is_text:
             return super().rows(columns, condition)
-        # Rows set aside from now on count; those of earlier queries are the same ones.
+        # Rows that are set aside from now on count; those of earlier queries are the same ones.
         query = "SELECT coalesce(max(scan_id), 0) FROM reject_errors"
         self._scans_before = one_row(self.sql(query))[0] if self._has_rejects() else 0
         return self.kept_rows(columns, condition)
@@ -216,7 +222,7 @@ class RelationSource(Source):
         return self.kept_rows(columns, condition)
 
     def clear(self) -> None:
-        """Leave nothing of ours behind."""
+        """Drop all tables that were made in the user's connection."""
         query = f"SELECT table_name FROM duckdb_tables() WHERE starts_with(table_name, '{OURS}')"
         for (name,) in self.sql(query).fetchall():
             self.sql(f"DROP TABLE IF EXISTS temp.{identifier(name)}")
@@ -224,7 +230,7 @@ class RelationSource(Source):
 
 @contextmanager
 def opened(data: Any, max_memory: str | int | None, header: bool | None = None) -> Iterator[Source]:
-    """The table behind ``data``; what DuckDB spills to disk is gone afterwards."""
+    """Yield the table behind ``data``; what DuckDB spills to disk is gone afterwards."""
     import duckdb
 
     if isinstance(data, duckdb.DuckDBPyRelation):
@@ -275,7 +281,7 @@ def _configure(connection: Any, folder: str, max_memory: str | int | None) -> No
 
 
 def _registrable(data: Any) -> Any:
-    """The table itself, if it is one that DuckDB can read."""
+    """Return the table itself, if it is one that DuckDB can read."""
     library = type(data).__module__.split(".")[0]
     kind = type(data).__name__
     if (library, kind) in (("polars", "DataFrame"), ("polars", "LazyFrame")):

@@ -11,9 +11,9 @@ from typing import Any
 from smartcpd.errors import InvalidDataError
 
 SOURCE = "_smartcpd_source"
-"""The table of events."""
+"""The name of the table of events."""
 OURS = "_smartcpd"
-"""How the names of all tables of ours begin."""
+"""The beginning of the names of all tables that are made here."""
 
 
 def identifier(name: str) -> str:
@@ -25,39 +25,39 @@ def literal(text: str) -> str:
 
 
 def number(value: float | int) -> str:
-    """A number exactly as it is, never as a decimal."""
+    """Write a number exactly as it is, never as a decimal."""
     return str(value) if isinstance(value, int) else f"CAST({literal(repr(value))} AS DOUBLE)"
 
 
 def floor_divide(dividend: str, divisor: int) -> str:
-    """Rounded down also below zero, where SQL's division rounds up."""
+    """Return SQL that rounds a quotient down also below zero, where SQL's division rounds up."""
     if divisor == 1:
         return dividend
     return f"(({dividend}) // {divisor} - CAST(({dividend}) % {divisor} < 0 AS INTEGER))"
 
 
 def reason(error: BaseException) -> str:
-    """What DuckDB said, without its type, its advice and its picture of the query."""
+    """Return what DuckDB said, without its type, its advice and its picture of the query."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     first = re.sub(r"^([A-Z]\w* )+Error: ", "", lines[0]) if lines else type(error).__name__
     return first.rstrip(".!") + "."
 
 
 def listed(names: Sequence[str], most: int = 20) -> str:
-    """Names as a person would list them."""
+    """List names as a person would."""
     shown = ", ".join(repr(name) for name in names[:most])
     return shown + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 @contextmanager
 def explained(what: str) -> Iterator[None]:
-    """Any error of DuckDB as one sentence that begins with ``what``."""
+    """Turn any error of DuckDB into one sentence that begins with ``what``."""
     import duckdb
 
     try:
         yield
     except (duckdb.InterruptException, RuntimeError) as error:
-        # What DuckDB makes of Ctrl-C in the middle of a query.
+        # DuckDB raises this error for Ctrl-C in the middle of a query.
         if "interrupt" not in str(error).lower():
             raise
         raise KeyboardInterrupt from None
@@ -71,13 +71,13 @@ def explained(what: str) -> Iterator[None]:
 
 
 def one_row(rows: Any) -> tuple[Any, ...]:
-    """The only row of a query."""
+    """Return the only row of a query."""
     return rows.fetchall()[0]
 
 
 def memory_limit(sql: Callable[[str], Any]) -> float:
-    """Bytes that DuckDB may use."""
-    # A limit that was switched off is in units that DuckDB does not read.
+    """Return the bytes that DuckDB may use."""
+    # A limit that was switched off is written in units that DuckDB does not read.
     query = "SELECT try(parse_formatted_bytes(current_setting('memory_limit')))"
     (limit,) = one_row(sql(query))
     return math.inf if limit is None else float(limit)

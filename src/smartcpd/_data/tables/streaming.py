@@ -1,4 +1,4 @@
-"""Cells that are too many for memory: grouped on disk, and handed over piece by piece."""
+"""Cells that are too many for memory, grouped on disk and handed over piece by piece."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from smartcpd._data.tables.sources import TableRows
 from smartcpd._data.tables.sql import OURS, one_row
 
 PIECE = 1 << 21
-"""Cells at a time."""
+"""Number of cells of a piece."""
 TABLE = f"{OURS}_cells"
 
 
 @dataclass(frozen=True)
 class Pieces:
-    """A tensor that has not been seen as a whole by anyone."""
+    """A tensor that is handed over piece by piece, and is never in memory as a whole."""
 
     modes: tuple[Mode, ...]
     used: tuple[int, ...]
@@ -44,7 +44,7 @@ class Pieces:
     orders: tuple[np.ndarray | None, ...]
 
     def __iter__(self) -> Iterator[tuple[tuple[np.ndarray, ...], np.ndarray]]:
-        """Indices and values."""
+        """Yield indices and values of some cells at a time."""
         for columns, kept in _columns(self.rows, self.plan):
             columns = {name: column[kept] for name, column in columns.items()}
             indices = []
@@ -58,7 +58,7 @@ class Pieces:
 def pieces(
     rows: TableRows, keys: Sequence[Key], measure: Measure, max_labels: int, account: Account
 ) -> Pieces:
-    """Aggregate the rows; as `counting.cells`, but that the cells stay with DuckDB."""
+    """Aggregate the rows like `counting.cells`, but leave the cells with DuckDB."""
     plan = planned(rows, keys, measure, max_labels)
     rows.sql(f"DROP TABLE IF EXISTS {TABLE}")
     rows.sql(f"CREATE TEMP TABLE {TABLE} AS {grouping(rows, plan)}")

@@ -1,4 +1,4 @@
-"""What the user asked for, checked against the columns that there are."""
+"""The modes that the user asked for, checked against the columns of the table."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from smartcpd.errors import InvalidDataError, InvalidParameterError
 
 RESTS = ("gather", "drop")
 AT = "@"
-"""Between a column and its bin, as in 'time@hour'."""
+"""The sign between a column and its bin, as in 'time@hour'."""
 
 
 def mode_names(modes: str | Iterable[Any]) -> list[str]:
-    """One name a mode, of a list or of text with commas."""
+    """Return one name a mode, from a list or from text with commas."""
     parts: Iterable[Any] = parted(modes) if isinstance(modes, str) else modes
     try:
         names = [str(part).strip() if isinstance(modes, str) else str(part) for part in parts]
@@ -45,20 +45,20 @@ def mode_names(modes: str | Iterable[Any]) -> list[str]:
 
 
 def parted(text: str) -> list[str]:
-    """Parts between commas; one that has a comma in it stands in double quotes."""
+    """Split text at commas; a part that has a comma in it stands in double quotes."""
     (parts,) = csv.reader([text.replace("\n", " ")], skipinitialspace=True) if text else ([""],)
     return [part.strip() for part in parts]
 
 
 def joined(parts: Iterable[str]) -> str:
-    """Text that `parted` parts again."""
+    """Join parts to text that `parted` splits again."""
     out = io.StringIO()
     csv.writer(out, lineterminator="").writerow(parts)
     return out.getvalue()
 
 
 def find_column(source: Source, name: str) -> Column:
-    """The column of exactly this name."""
+    """Return the column of exactly this name."""
     if name in source.columns:
         return source.columns[name]
     names = list(source.columns)
@@ -71,7 +71,7 @@ def find_column(source: Source, name: str) -> Column:
 
 
 def column_names(names: Sequence[str], value: str | None) -> list[str]:
-    """Columns that the table must have, as far as names alone tell."""
+    """Return the columns that the table must have, as far as names alone tell."""
     plain = [name.rpartition(AT)[0] or name for name in names]
     return plain if value is None else [*plain, value]
 
@@ -83,7 +83,7 @@ def wishes(
     top: Mapping[str, int] | None,
     rest: str,
 ) -> list[Wish]:
-    """One a mode."""
+    """Return one wish a mode."""
     if rest not in RESTS:
         raise InvalidParameterError(f"rest must be 'gather' or 'drop'; got {rest!r}.")
     columns = [_column_and_bin(source, name) for name in names]
@@ -147,7 +147,7 @@ def _by_mode(
     names: Sequence[str],
     columns: Sequence[tuple[Column, Bin | None]],
 ) -> dict[str, Any]:
-    """Keyed by mode, where the user may have written the column."""
+    """Return the settings by mode, where the user may have written the column."""
     if given is None:
         return {}
     if not isinstance(given, Mapping):

@@ -1,4 +1,4 @@
-"""Which arrays are read in blocks, and which are simply loaded."""
+"""The choice of which arrays are read in blocks, and which are simply loaded."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from smartcpd._data.tiled.storage import TiledArray
 from smartcpd.errors import InvalidParameterError
 
 LOADED_SHARE = 0.5
-"""Of the memory, what an array that is loaded as a whole may take."""
+"""The share of the memory that an array may take if it is loaded as a whole."""
 
 
 def loaded_if_small(X: Any, max_memory: str | int | None = None) -> Any:
-    """X, loaded if it is an array on disk that is small enough for it."""
+    """Return X, loaded if it is an array on disk that is small enough for it."""
     found = None if isinstance(X, np.memmap) else source_of(X)
     return X if found is None or _is_large(found, max_memory) else native(found.whole())
 
@@ -27,7 +27,7 @@ def _is_large(source: Source, max_memory: str | int | None) -> bool:
 
 
 def native(array: np.ndarray) -> np.ndarray:
-    """In this machine's byte order."""
+    """Return an array in this machine's byte order."""
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
@@ -57,7 +57,7 @@ def _whole(part: Any) -> Any:
 
 
 def _alike(name: str, part: Any, source: Source) -> Any:
-    """A mask or weights of the same shape, left where they are."""
+    """Return a mask or weights of the same shape, left where they are."""
     if part is None:
         return None
     found = source_of(part)

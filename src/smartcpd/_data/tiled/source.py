@@ -23,7 +23,7 @@ class Source:
     title: str
     """What messages call it."""
     chunks: Edges | None
-    """None for an array in C order that can be cut anywhere."""
+    """Where chunks begin and end; None for an array in C order that can be cut anywhere."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -74,7 +74,7 @@ def _checked(X: Any, title: str, chunks: Sequence[Any] | None) -> Source:
 
 
 def _edges(shape: tuple[int, ...], chunks: Sequence[Any]) -> Edges:
-    """From the size of chunks, one number a mode or all sizes one by one."""
+    """Return the edges of chunks from their size, one number a mode or all sizes one by one."""
     edges = []
     for size, chunk in zip(shape, chunks, strict=True):
         if isinstance(chunk, tuple | list):
@@ -85,7 +85,7 @@ def _edges(shape: tuple[int, ...], chunks: Sequence[Any]) -> Edges:
 
 
 def joined(edges: Edges, n_cells: float) -> Edges:
-    """Neighbouring chunks together where they are small, in the modes with most of them first."""
+    """Join neighbouring chunks where they are small, in the modes with most of them first."""
     found = list(edges)
     while largest_block(found) < n_cells and any(len(e) > 2 for e in found):
         mode = max(range(len(found)), key=lambda k: len(found[k]))
@@ -95,7 +95,9 @@ def joined(edges: Edges, n_cells: float) -> Edges:
 
 
 def slabs(shape: tuple[int, ...], n_cells: float) -> Edges:
-    """Blocks of an array in C order, each a stretch of the file: cut in the leading modes only."""
+    """Return blocks of an array in C order, each a stretch of the file: cut in the leading modes
+    only.
+    """
     edges, a_row = [], math.prod(shape)
     for size in shape:
         a_row //= size
@@ -108,5 +110,5 @@ def slabs(shape: tuple[int, ...], n_cells: float) -> Edges:
 
 
 def largest_block(edges: Sequence[np.ndarray]) -> int:
-    """Its number of cells."""
+    """Return the number of cells of the largest block."""
     return math.prod(int(np.diff(e).max()) for e in edges)

@@ -23,15 +23,17 @@ from smartcpd.errors import InvalidDataError, InvalidParameterError
 from smartcpd.losses import Loss
 
 JOINED_CELLS = 1 << 20
-"""In a block: chunks that are smaller are read several at a time ..."""
+"""Chunks are read together up to this many cells, if they are smaller."""
 CONTIGUOUS_CELLS = 1 << 23
-"""... and this many of an array without chunks."""
+"""Number of cells of a block of an array without chunks."""
 GLIMPSED_BLOCKS = 4
 GLIMPSED_CELLS = 1 << 16
 TILE_SHARE = 0.35
-"""Of the memory: there are two tiles, the one in use and the next, and what a fit needs itself."""
+"""The share of the memory that a tile may take: there are two, the one in use and the next, and
+what a fit needs itself.
+"""
 BLOCK_SHARE = 0.2
-"""Of the memory, the most that a block may take while its cells are put into a tile."""
+"""The share of the memory that a block may take while its cells are put into a tile."""
 
 STEP_PAIRS = 40
 """Arrays like the rows of a tile that a descent on it keeps."""
@@ -64,7 +66,7 @@ class TiledArray(DenseStorage):
     cluster: Any = None
     """An `ArrayCluster` whose workers descend on tiles and add up blocks; None for this process."""
     tile_cells: float = math.inf
-    """The most that a tile may have, whatever memory allows."""
+    """The most cells that a tile may have, whatever memory allows."""
 
     def __post_init__(self) -> None:
         block = largest_block(self.edges) * self.cell_bytes
@@ -97,14 +99,14 @@ class TiledArray(DenseStorage):
 
     @property
     def cell_bytes(self) -> int:
-        """Of a cell in memory, with its weight if it has one."""
+        """Bytes of a cell in memory, with its weight if it has one."""
         own = 0 if self.weights is None else np.dtype(self.weights.dtype).itemsize
         holes = self.mask is not None or self.source.dtype.kind == "f"
         return self.source.dtype.itemsize + max(own, int(holes))
 
     @property
     def weighted(self) -> bool:
-        """As far as the glimpse shows."""
+        """Whether cells have weights, as far as the glimpse shows."""
         return self.n_missing > 0 or self.weights is not None
 
     @cached_property
@@ -126,7 +128,9 @@ class TiledArray(DenseStorage):
         return [np.ones(size) for size in self.shape]
 
     def unobserved_rows(self) -> list[np.ndarray]:
-        """Not known before everything is read; the solver that reads blocks tells."""
+        """Return no rows: they are not known before everything is read, and the solver that reads
+        blocks tells.
+        """
         return [np.empty(0, np.int64) for _ in self.shape]
 
     def mean(self) -> float:
@@ -142,7 +146,7 @@ class TiledArray(DenseStorage):
         return self.glimpse.lowest
 
     def check(self, loss: Loss) -> None:
-        """Of what the glimpse shows; the rest is checked block by block as it is read."""
+        """Check what the glimpse shows; the rest is checked block by block as it is read."""
         self.sample.check(loss)
 
     @property
@@ -151,7 +155,7 @@ class TiledArray(DenseStorage):
         return Dense(self.glimpse.x[self.glimpse.weights != 0][None])
 
     def observed_slabs(self) -> Iterator[tuple[int, np.ndarray, None]]:
-        """Of the sample: values that tell what kind of data this is."""
+        """Yield the values of the sample, which tell what kind of data this is."""
         yield 0, self.sample.array, None
 
     def _mean(self, values: np.ndarray) -> float:
@@ -231,7 +235,7 @@ class TiledArray(DenseStorage):
         return sum(int(np.diff(e).max()) * n for e, n in pairs)
 
     def block(self, where: Where, loss: Loss | None = None) -> Dense:
-        """The cells of some slices; checked, if it is said for which loss."""
+        """Return the cells of some slices, checked if it is said for which loss."""
         parts = (self.mask, self.weights)
         mask, weights = (None if p is None else np.asarray(p[where]) for p in parts)
         if mask is not None and not mask.any():

@@ -1,4 +1,4 @@
-"""In which order blocks come into memory: tiles, made of some blocks of every mode.
+"""The order in which blocks come into memory: tiles, made of some blocks of every mode.
 
 All tiles of an epoch together are the whole tensor, each cell once. Which blocks share a tile and
 which tile comes when is random; but tiles whose rows have been seen least come first, so that every
@@ -16,7 +16,7 @@ import numpy as np
 from smartcpd._data.tiled.source import Edges
 
 CONSIDERED = 64
-"""Tiles among which the next one is chosen."""
+"""Number of tiles among which the next one is chosen."""
 
 RowsByMode = list[np.ndarray]
 """Some rows of each mode, in order."""
@@ -47,7 +47,7 @@ class Tiling:
 
     @property
     def cells(self) -> int:
-        """In the largest tile."""
+        """Number of cells in the largest tile."""
         longest = (
             np.sort(np.diff(e))[-n:].sum() for e, n in zip(self.edges, self.blocks, strict=True)
         )
@@ -55,13 +55,13 @@ class Tiling:
 
     @property
     def groups(self) -> tuple[int, ...]:
-        """Of blocks in each mode."""
+        """Number of groups of blocks in each mode."""
         pairs = zip(self.edges, self.blocks, strict=True)
         return tuple(-(-(len(e) - 1) // n) for e, n in pairs)
 
     @property
     def count(self) -> int:
-        """Tiles in an epoch."""
+        """Number of tiles in an epoch."""
         return int(np.prod(self.groups, dtype=object))
 
     def epoch(self, rng: np.random.Generator) -> Iterator[RowsByMode]:

@@ -1,4 +1,4 @@
-"""The first lines of a ``.tns`` file: what they say about the rest."""
+"""The header of a ``.tns`` file, and what it says about the rest."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TOKEN = re.compile(rb"[^\s,]+")
 
 
 class Line(NamedTuple):
-    """A line with something on it, and where it ends in the file."""
+    """A line that is not empty, and where it ends in the file."""
 
     number: int
     end: int
@@ -44,7 +44,9 @@ class BadLineError(Exception):
 
 @dataclass(frozen=True)
 class Layout:
-    """What the first lines say about the rest, which starts after ``start`` bytes."""
+    """The shape and the number of entries that the first lines tell; the rest starts at
+    ``start``.
+    """
 
     order: int
     shape: Shape | None
@@ -82,7 +84,9 @@ def _has_mark(file: BufferedIOBase) -> bool:
 
 
 def _first_lines(file: BufferedIOBase) -> tuple[list[Line], Shape | None]:
-    """As many lines as the longest header has, and the shape if a comment before them tells it."""
+    """Return as many lines as the longest header has, and the shape if a comment before them tells
+    it.
+    """
     lines: list[Line] = []
     end = 0
     for number, content in enumerate(file, 1):
@@ -100,7 +104,7 @@ def _first_lines(file: BufferedIOBase) -> tuple[list[Line], Shape | None]:
 
 
 def shown(content: bytes) -> str:
-    """In quotes, and cut if it is long."""
+    """Quote a text, and cut it if it is long."""
     characters = content.decode(errors="replace").strip()
     return repr(characters if len(characters) <= 80 else characters[:80] + "...")
 
@@ -110,7 +114,7 @@ def columns_of(line: bytes) -> list[bytes]:
 
 
 def _parse_header(lines: list[Line]) -> tuple[int, Shape | None, int | None]:
-    """How many lines it has, the shape, and the number of entries where it is told.
+    """Return how many lines the header has, the shape, and the number of entries where it is told.
 
     No entry has a single column, so a first line with one starts a header. One with more does so
     only if the lines after it have the numbers of columns that this implies.
@@ -141,7 +145,7 @@ def _parse_header(lines: list[Line]) -> tuple[int, Shape | None, int | None]:
 
 
 def _whole_numbers(columns: list[bytes]) -> Shape:
-    """The columns as numbers, or none of them if one is not a number that counts something."""
+    """Return the columns as numbers, or nothing if one of them is not a whole number above 0."""
     if not all(column.isdigit() and len(column) < 20 for column in columns):
         return ()
     numbers = tuple(int(column) for column in columns)

@@ -1,4 +1,4 @@
-"""Reading the entries: blocks of whole lines, parsed side by side and joined in order."""
+"""Reading the entries: blocks of whole lines are parsed by several threads and joined in order."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class _Piece(NamedTuple):
 def read_tns(
     path: PathLike, n_threads: int | None = None
 ) -> tuple[list[np.ndarray], np.ndarray, Shape]:
-    """The entries of a ``.tns`` or ``.tns.gz`` file, in the order of the file.
+    """Read the entries of a ``.tns`` or ``.tns.gz`` file, in the order of the file.
 
     Returns
     -------
@@ -63,7 +63,7 @@ def read_tns(
     columns = [[piece.indices[mode] for piece in pieces] for mode in range(layout.order)]
     columns.append([piece.values for piece in pieces])
     del pieces
-    # Each column's pieces are let go as soon as they are joined.
+    # Each column's pieces are released as soon as they are joined.
     *indices, values = [_joined(columns.pop(0)) for _ in range(layout.order + 1)]
     _check_count(values.size, layout, path)
     shape = layout.shape or tuple(int(index.max()) + 1 for index in indices)
@@ -87,7 +87,7 @@ def _open_to_read(path: PathLike) -> Iterator[BufferedIOBase]:
 def _read_pieces(
     file: BufferedIOBase, layout: Layout, path: PathLike, n_threads: int
 ) -> Iterator[_Piece]:
-    text.compiled_parse_entries()  # Once, before there are threads that would each do it.
+    text.compiled_parse_entries()  # Compiled once, before there are threads that would each do it.
     n_lines = layout.lines_before
     waiting: deque[Future[_Piece]] = deque()
 
@@ -110,7 +110,7 @@ def _read_pieces(
 
 
 def _blocks(file: BufferedIOBase) -> Iterator[bytes]:
-    """The rest of a file, whole lines at a time; at least one block, and each ends a line."""
+    """Yield the rest of a file, whole lines at a time; at least one block, and each ends a line."""
     while True:
         block = file.read(BLOCK_BYTES)
         is_last = len(block) < BLOCK_BYTES
@@ -145,12 +145,14 @@ def _parse(block: bytes, layout: Layout) -> _Piece:
 
 
 def _joined(pieces: list[np.ndarray]) -> np.ndarray:
-    """A copy, end to end, in the smallest type that holds it all."""
+    """Join pieces to a copy in the smallest type that holds it all."""
     return np.concatenate(pieces, dtype=_smallest_type(*pieces), casting="unsafe")
 
 
 def _smallest_type(*parts: np.ndarray) -> np.dtype:
-    """The smallest unsigned type up to 32 bits; else int64, uint64 or, failing these, float64."""
+    """Return the smallest unsigned type up to 32 bits; else int64, uint64 or, failing these,
+    float64.
+    """
     if any(part.dtype.kind == "f" for part in parts):
         return np.dtype(np.float64)
     low = min(int(part.min(initial=0)) for part in parts)
@@ -177,7 +179,7 @@ def _with_odd_values(values: np.ndarray, odd: np.ndarray, block: bytes) -> np.nd
                 f"the value {shown(token)} is not a number. Write it like 3, -1.5 or 2e-3, with a "
                 "blank before a comment.",
             ) from None
-    # Objects, because no type of NumPy's holds both -1 and 2^64 - 1.
+    # Objects are needed because no type of NumPy's holds both -1 and 2^64 - 1.
     found = np.array(numbers, float if any(isinstance(x, float) for x in numbers) else object)
     values = values.astype(_smallest_type(values, found))
     values[odd[:, 0]] = found
@@ -185,7 +187,7 @@ def _with_odd_values(values: np.ndarray, odd: np.ndarray, block: bytes) -> np.nd
 
 
 def _number(token: bytes) -> int | float:
-    """As Python reads it, but for the underscores that it allows; "-0" is a float."""
+    """Read a number like Python, but without the underscores that it allows; "-0" is a float."""
     if INTEGER.fullmatch(token) and -(2**63) <= int(token) < 2**64:
         return int(token)
     if b"_" in token:
@@ -194,7 +196,7 @@ def _number(token: bytes) -> int | float:
 
 
 def _complaint(columns: list[bytes], layout: Layout) -> str:
-    """Why a line was refused."""
+    """Say why a line was refused."""
     order = layout.order
     if len(columns) != order + 1:
         count = "1 column" if len(columns) == 1 else f"{len(columns)} columns"

@@ -77,7 +77,7 @@ def _open_to_write(path: Path) -> Iterator[BufferedIOBase]:
 
 
 def _formatted(indices: list[np.ndarray], values: np.ndarray) -> memoryview:
-    """A line for each entry, in bytes."""
+    """Return a line for each entry, in bytes."""
     columns = [index.astype(np.int64) + 1 for index in indices]
     words, starts, which = b"", np.zeros(1, np.int64), np.empty(0, np.int64)
     if values.dtype.kind in "biu" and values.max(initial=0) <= MAX_INT64:
@@ -93,8 +93,10 @@ def _formatted(indices: list[np.ndarray], values: np.ndarray) -> memoryview:
 
 
 def _as_words(values: np.ndarray) -> tuple[bytes, np.ndarray, np.ndarray]:
-    """The different values as Python writes them, end to end; where each starts; which is whose."""
-    # By their bits, which tell -0.0 from 0.0 and are equal for equal NaN.
+    """Return the different values as text, end to end; where each starts; and which entry has
+    which.
+    """
+    # Values are compared by their bits, which tell -0.0 from 0.0 and are equal for equal NaN.
     bits, which = np.unique(values.view(np.int64), return_inverse=True)
     words = [repr(value) for value in bits.view(values.dtype).tolist()]
     starts = np.cumsum([0, *map(len, words)], dtype=np.int64)

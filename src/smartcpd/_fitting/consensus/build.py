@@ -1,4 +1,4 @@
-"""From starts that came to their end to a consensus."""
+"""Makes a consensus of the starts that came to their end."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def build(
     components = [_component(c, merit, own) for c in found]
     rest = sorted(
         range(model.rank, len(found)), key=lambda n: (-components[n].stability, n)
-    )  # of the same stability, those of better starts first
+    )  # starts of the same stability are in the order of their losses
     order = [*range(model.rank), *rest]
     columns = [average(found[n], models, np.maximum(merit, TINY)) for n in order]
     factors = [np.stack(mode, axis=1) for mode in zip(*columns, strict=True)]
@@ -76,16 +76,17 @@ def build(
 
 
 def _merit(objectives: np.ndarray, resolution: float) -> np.ndarray:
-    """How much each start counts: 1 for the best, half where the loss is above that by as much as
-    noise alone moves it."""
+    """Return how much each start counts: 1 for the best, half where the loss is above that by as
+    much as noise alone moves it.
+    """
     excess = np.maximum(objectives - objectives.min(), 0.0)
-    # Data without noise has losses that differ by rounding alone.
+    # Without noise in the data, losses differ by rounding alone.
     unit = max(resolution, 1e-9 * abs(float(objectives.min())), TINY)
     return 1.0 / (1.0 + excess / unit)
 
 
 def _live(model: CPModel) -> np.ndarray:
-    """Components that fit something; the direction of the others means nothing."""
+    """Return the components that fit something; the direction of the others means nothing."""
     dead = flaws(model.distribute().factors).dead
     return np.setdiff1d(np.arange(model.rank), dead)
 

@@ -1,4 +1,4 @@
-"""Which components of several models are the same."""
+"""Finds out which components of several models are the same."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ SAME, FAIR = 0.95, 0.85
 class Cluster:
     """Components taken for the same: at most one of each model.
 
-    The first is what others are compared with.
+    Later components are compared with the first one of the cluster.
     """
 
     founder: int
     column: int
     members: dict[int, tuple[int, float]] = field(default_factory=dict)
-    """By model: the column, and how similar it is to the first."""
+    """For each model in the cluster, its column and how similar that is to the first."""
 
 
 def congruence(one: CPModel, other: CPModel) -> np.ndarray:
-    """How similar components are, R_one x R_other: the product over the modes of the cosines of
-    their columns, and 0 where they are not the same.
+    """Return how similar components are, R_one x R_other.
 
-    The same are components of one sign whose columns are fairly similar in every mode, and equal
-    in the geometric mean over the modes. In many modes columns are alike by nature; the first
-    condition keeps them from covering up one in which two components differ.
+    The similarity is the product over the modes of the cosines of their columns, and 0 where they
+    are not the same. The same are components of one sign whose columns are fairly similar in every
+    mode, and equal in the geometric mean over the modes. In many modes columns are alike by nature;
+    the first condition keeps them from covering up one in which two components differ.
     """
     cosines = mode_cosines(one.factors, other.factors)
     signs = np.sign(one.weights)[:, None] * np.sign(other.weights)
@@ -45,7 +45,8 @@ def congruence(one: CPModel, other: CPModel) -> np.ndarray:
 
 
 def clusters(models: Sequence[CPModel], live: Sequence[np.ndarray]) -> list[Cluster]:
-    """The components of all models, those of the first model first, in their order.
+    """Return clusters of the components of all models, those of the first model first, in their
+    order.
 
     Models come in the order of their merit: a component of a later one joins the cluster of an
     earlier one, or founds its own. ``live`` are the columns of each that are not negligible.
@@ -70,7 +71,9 @@ def clusters(models: Sequence[CPModel], live: Sequence[np.ndarray]) -> list[Clus
 
 
 def average(cluster: Cluster, models: Sequence[CPModel], merit: np.ndarray) -> list[np.ndarray]:
-    """The mean of the members' columns, a column a mode; its norm is the mean of their sizes."""
+    """Return the mean of the members' columns, a column a mode; its norm is the mean of their
+    sizes.
+    """
     first = [unit_columns(A[:, [cluster.column]])[0] for A in models[cluster.founder].factors]
     sums = [np.zeros(len(column)) for column in first]
     size = total = 0.0

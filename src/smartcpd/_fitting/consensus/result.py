@@ -1,4 +1,4 @@
-"""What several starts agree on."""
+"""The consensus of several starts: their components, and how surely each was found."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from smartcpd._fitting.model import CPModel
 from smartcpd.errors import InvalidParameterError
 
 MOST_OTHERS = 10
-"""Components outside of the model that are printed."""
+"""Number of components outside of the model that are printed."""
 LABEL = 24
 
 
@@ -54,7 +54,7 @@ class Consensus:
         Each component averaged over the starts that found it, in the same order: what they have
         in common, not a fit of its own.
     losses : tuple of float
-        Of the starts that are counted, lowest first; penalties included.
+        The losses of the starts that are counted, lowest first; penalties included.
     n_stopped : int
         Starts that were stopped early. They are not counted: what they had not found yet, they
         might have found.
@@ -71,12 +71,10 @@ class Consensus:
     Examples
     --------
     >>> from smartcpd import SmartCPD, datasets
-    >>> X, _ = datasets.count((20, 20, 20), rank=2, random_state=0)
-    >>> est = SmartCPD(2, "poisson", n_init=3, consensus=True, random_state=0).fit(X)
-    >>> est.consensus_.agree
-    True
-    >>> est.consensus_
-    Consensus(3 starts, 2 components, stability 1.00 to 1.00)
+    >>> X, _ = datasets.count((10, 9, 8), rank=1, a_max=1.0, random_state=0)
+    >>> est = SmartCPD(1, "poisson", n_init=2, consensus=True, random_state=0).fit(X)
+    >>> est.consensus_.agree, est.consensus_.n_starts
+    (True, 2)
     """
 
     components: tuple[Component, ...]
@@ -90,17 +88,17 @@ class Consensus:
 
     @property
     def n_starts(self) -> int:
-        """Starts that came to their end."""
+        """Number of starts that came to their end."""
         return len(self.losses)
 
     @property
     def rank(self) -> int:
-        """Of the fitted model."""
+        """Number of components of the fitted model."""
         return sum(c.column is not None for c in self.components)
 
     @property
     def stability(self) -> np.ndarray:
-        """Of the components of the fitted model, in their order."""
+        """The stability of each component of the fitted model, in their order."""
         return np.array([c.stability for c in self.components[: self.rank]])
 
     @property
@@ -110,7 +108,7 @@ class Consensus:
 
     @property
     def summary(self) -> Stability:
-        """The figures of the fitted model's components as plain numbers."""
+        """Return the figures of the fitted model's components as plain numbers."""
         own = self.components[: self.rank]
         return Stability(
             tuple(c.stability for c in own),
@@ -121,7 +119,7 @@ class Consensus:
 
     @property
     def warning(self) -> str:
-        """A sentence if the best two starts disagree, else nothing."""
+        """Return a sentence if the best two starts disagree, else nothing."""
         if self.agree:
             return ""
         words = (
@@ -143,7 +141,16 @@ class Consensus:
         )
 
     def stable(self, least: float = 0.8) -> CPModel:
-        """The averaged components whose stability is at least so much, of the model or not.
+        """Return the averaged components whose stability is at least so much, of the model or not.
+
+        Parameters
+        ----------
+        least : float
+            The stability, between 0 and 1.
+
+        Returns
+        -------
+        CPModel
 
         Raises
         ------
@@ -199,7 +206,7 @@ class Consensus:
         return lines
 
     def _about(self, r: int) -> str:
-        """The row of each mode that it speaks of most."""
+        """Name the row of each mode that a component speaks of most."""
         if self.model.modes is None:
             return ""
         names = []

@@ -1,4 +1,4 @@
-"""What is kept of a consensus beside a model: a figure for each of its components."""
+"""The stability of the components of a model, which is kept beside the model."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Stability:
     n_stopped: int = 0
 
     def ordered(self, order: Sequence[int]) -> Stability:
-        """Of a model whose components are in another order."""
+        """Return the stability of a model whose components are in another order."""
         return Stability(
             tuple(self.values[r] for r in order),
             tuple(self.found[r] for r in order),
@@ -38,7 +38,7 @@ class Stability:
         )
 
     def words(self, component: int) -> str:
-        """Such as "found in 4 of 5 starts, stability 0.78"."""
+        """Return words such as "found in 4 of 5 starts, stability 0.78"."""
         return (
             f"found in {self.found[component]} of {self.n_starts} starts, "
             f"stability {self.values[component]:.2f}"
@@ -49,7 +49,9 @@ class Stability:
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Stability:
-        """What `to_dict` gave; raises KeyError, TypeError or ValueError if it is something else."""
+        """Read what `to_dict` gave; raise KeyError, TypeError or ValueError if it is something
+        else.
+        """
         return cls(
             tuple(float(v) for v in given["values"]),
             tuple(int(v) for v in given["found"]),

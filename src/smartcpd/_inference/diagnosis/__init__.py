@@ -1,4 +1,4 @@
-"""What may be wrong with a fit, each with its figures and what to do about it."""
+"""Checks of what may be wrong with a fit, each with its figures and what to do about it."""
 
 from smartcpd._inference.diagnosis.examine import diagnose
 from smartcpd._inference.diagnosis.result import Diagnosis, Finding, Severity

@@ -1,4 +1,4 @@
-"""What the checks look at, and what one pass over the cells tells them."""
+"""The case that the checks look at: a model, its data, and one pass over the cells."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from smartcpd.losses import Loss
 from smartcpd.quality.reading import reading_of
 
 NAMED = 5
-"""Rows or components that a sentence names; of others it says how many there are."""
+"""How many rows or components a sentence names; the others are only counted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,12 +30,12 @@ class Case:
 
     model: CPModel
     problem: Problem
-    """Of the model's rank and loss, with its constraints."""
+    """The problem with the model's rank, loss and constraints."""
     status: Status | None = None
     history: History | None = None
     consensus: Consensus | None = None
     first: int = 0
-    """What sentences call the first component."""
+    """The number that sentences give the first component."""
 
     @property
     def loss(self) -> Loss:
@@ -48,13 +48,17 @@ class Case:
 
     @cached_property
     def factors(self) -> list[np.ndarray]:
-        """In float64, with the weights in them, shared evenly where constraints allow it."""
+        """The factors in float64, with the weights in them, shared evenly where constraints allow
+        it.
+        """
         A = stack(self.model.distribute().factors)
         return unstack(balanced(self.problem, A), self.problem.shape)
 
     @cached_property
     def tallies(self) -> Tallies:
-        """One pass over the cells, or over those of a sample that is always the same."""
+        """The sums of one pass over the cells, or over those of a sample that is always the
+        same.
+        """
         reading = reading_of(self.storage, self.factors, self.loss, seed=0)
         tallies = Tallies(reading)
         for batch in reading.batches():
@@ -62,7 +66,7 @@ class Case:
         return tallies
 
     def component(self, r: int) -> str:
-        """What sentences call a component."""
+        """Return what sentences call a component."""
         return str(r + self.first)
 
     def pairs(self, pairs: list[tuple[int, int]]) -> str:
@@ -75,7 +79,7 @@ def row_name(mode: Mode, row: int) -> str:
 
 
 def listed(names: list[str], total: int | None = None) -> str:
-    """a, b and c; or the first few of ``total``, of which ``names`` may be the beginning."""
+    """Join names as in "a, b and c"; or list the first few of ``total``."""
     total = len(names) if total is None else total
     if total > NAMED:
         return f"{', '.join(names[:NAMED])} and {total - NAMED:,} more"

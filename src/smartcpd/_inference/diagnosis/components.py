@@ -13,15 +13,17 @@ from smartcpd._inference.diagnosis.tallies import CERTAIN
 from smartcpd._strategies.repair import DEAD, SAME, flaws
 
 CANCELS = 10.0
-"""A component so many times as large as the whole model is cancelled by others."""
+"""A component so many times as large as the whole model counts as cancelled by others."""
 MANY = 0.05
-"""Of the cells: so many certain probabilities are no product of a few large entries."""
+"""A share of certain probabilities among the cells above which they are not the product of a few
+large entries.
+"""
 
 
 def dead(case: Case) -> Iterator[Finding]:
     """Components so small that they fit nothing."""
     if all(c.bounded for c in case.problem.constraints):
-        return  # where none can shrink, a small one is as good as any
+        return  # where no component can shrink, a small one is as good as any
     found = flaws(case.factors).dead
     if not found or case.model.rank == 1:
         return

@@ -1,4 +1,4 @@
-"""Whether the fit had come to its end, and whether other starts came to the same."""
+"""Checks whether the fit had come to its end, and whether other starts came to the same."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from smartcpd._objectives.dense import DenseObjective
 from smartcpd._objectives.kkt import projected_steps
 
 BEYOND_NOISE = 2.5
-"""A gradient so many times as large as noise makes it, where the model is the truth."""
+"""A gradient counts as too large if it is so many times as large as noise alone would make it."""
 LEAST = 1e-3
-"""A relative change of the factors that is never worth a mention."""
+"""A relative change of the factors below which nothing is reported."""
 FULL_PASS = 1 << 25
-"""Cells of a dense array up to which a gradient is taken over all of them."""
+"""A gradient is taken over all cells of a dense array up to this many."""
 
 
 def not_converged(case: Case) -> Iterator[Finding]:
-    """By what the fit says itself, and by the optimality conditions."""
+    """Check what the fit says itself, and the optimality conditions."""
     status = case.status
     if status is not None and not status.converged:
         figures = {} if not case.history else {"last_tenth": _still_falling(case)}
@@ -54,7 +54,7 @@ def not_converged(case: Case) -> Iterator[Finding]:
 
 
 def disagreeing_starts(case: Case) -> Iterator[Finding]:
-    """Where starts of the same fit found something else."""
+    """Check whether starts of the same fit found different components."""
     found = case.consensus
     if found is None or found.agree:
         return
@@ -72,7 +72,7 @@ def disagreeing_starts(case: Case) -> Iterator[Finding]:
 
 
 def _still_falling(case: Case) -> float:
-    """What the last tenth of the epochs gained, relative to all that was gained."""
+    """Return what the last tenth of the epochs gained, relative to all that was gained."""
     assert case.history is not None
     objective = np.minimum.accumulate(case.history.objective)
     gained = objective[0] - objective[-1]
@@ -81,8 +81,8 @@ def _still_falling(case: Case) -> float:
 
 
 def _residual(case: Case) -> tuple[float, float]:
-    """The largest relative change of a factor under a projected gradient step, and how many times
-    as large the gradient is as noise makes it where the model is the truth.
+    """Return the largest relative change of a factor under a projected gradient step, and how many
+    times as large the gradient is as noise makes it where the model is the truth.
 
     Gradients are compared after multiplication by the factors, as multiplicative updates see them:
     what a single event adds to that is bounded, however surprising it is.

@@ -13,13 +13,13 @@ from smartcpd.losses import Data
 from smartcpd.losses.negative_binomial import NegativeBinomial
 
 BEYOND_CHANCE = 4.0
-"""Standard deviations: chance alone gets there once in 30,000 times."""
+"""Number of standard deviations that chance alone reaches once in 30,000 times."""
 MORE_SCATTER = 1.1
-"""Squared residuals relative to what the loss says, from which on it matters in practice."""
+"""Ratio of squared residuals to what the loss says, from which on it matters in practice."""
 SOMETHING, MORE_ZEROS = 1.0, 0.2
 """Zeros matter in cells where at least so much is expected; this share of them must be too many."""
 OFF = 0.05
-"""Of the expected events (or of what is left of the cells): how far they are in the wrong place."""
+"""The share of the expected events (or non-events) that may be in the wrong place."""
 UNLIKELY = 1e-4
 
 

@@ -1,4 +1,4 @@
-"""Single cells that the fit is about."""
+"""Checks for single cells that dominate the fit."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from smartcpd.quality.result import HotCell
 
 MOST_CELLS, LARGE_SHARE, SMALL_PART = 10, 0.1, 0.01
 """Up to so many cells with this share of the deviance dominate it, unless they are more than a
-small part of all cells."""
+small part of all cells.
+"""
 NEVER = 1e-3
-"""As many cells of that kind would chance give, at most."""
+"""The expected number of such cells by chance alone, above which nothing is reported."""
 ALONE = 0.5
-"""Share of a component's squares that lies in one cell if it is about nothing else."""
+"""A component is about one cell if this share of its squares lies in it."""
 
 
 def dominant_cells(case: Case) -> Iterator[Finding]:
@@ -99,7 +100,7 @@ def _cell_name(case: Case, index: tuple[int, ...]) -> str:
 
 
 def _chance(case: Case, cells: tuple[HotCell, ...]) -> np.ndarray:
-    """How likely values as far out as these are, each by itself."""
+    """Return how likely values as far out as these are, each by itself."""
     from scipy import stats
 
     t = case.tallies
@@ -107,8 +108,8 @@ def _chance(case: Case, cells: tuple[HotCell, ...]) -> np.ndarray:
         index = tuple(np.array(i) for i in zip(*(c.index for c in cells), strict=True))
         x = np.array([c.observed for c in cells])
         return tail_probability(case.loss, x, case.model.values(index))
-    # The noise without the cells in question, which would make themselves look usual; roots of
-    # deviances are nearly normal.
+    # The noise is estimated without the cells in question, which would make themselves look usual;
+    # roots of deviances are nearly normal.
     residuals = np.array([abs(c.residual) for c in cells])
     degrees = max(t.n_cells - case.problem.freedom - len(cells), 1.0)
     noise = max((t.deviance - float(residuals @ residuals)) / degrees, 1e-300)

@@ -60,14 +60,14 @@ def diagnose(
     consensus: Consensus | None = None,
     first: int = 0,
 ) -> Diagnosis:
-    """What may be wrong with a model of some data; see `smartcpd.CPModel.diagnose`.
+    """Find out what may be wrong with a model of some data; see `smartcpd.CPModel.diagnose`.
 
     Parameters
     ----------
     status, history, consensus : optional
         What a fit says about itself: ``status_``, ``history_`` and ``consensus_``.
     first : int
-        What sentences call the first component, 0 or 1.
+        The number that sentences give the first component, 0 or 1.
     """
     if model.loss_function is None:
         raise InvalidParameterError(

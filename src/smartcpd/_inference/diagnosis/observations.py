@@ -1,4 +1,4 @@
-"""Rows of which too little is known for as many numbers as the model has for each."""
+"""Checks for rows with too few observations for the numbers that the model has for each."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _finding(
 
 @singledispatch
 def observed_cells(storage: Storage) -> list[np.ndarray]:
-    """How many cells of each row were observed, mode by mode."""
+    """Count the observed cells of each row, mode by mode."""
     raise TypeError(f"{type(storage).__name__} is no storage whose cells can be counted.")
 
 
@@ -76,7 +76,7 @@ def _(storage: Dense) -> list[np.ndarray]:
 
 @singledispatch
 def event_counts(storage: Storage) -> list[np.ndarray]:
-    """The sum of the counts of each row, mode by mode; of what was observed."""
+    """Sum the observed counts of each row, mode by mode."""
     raise TypeError(f"{type(storage).__name__} is no storage whose events can be counted.")
 
 
@@ -97,7 +97,7 @@ def _all_cells(storage: Storage) -> list[np.ndarray]:
 def _counts(
     columns: Sequence[np.ndarray], shape: tuple[int, ...], weights: np.ndarray | None = None
 ) -> list[np.ndarray]:
-    """How many of some cells each row has, or how much they weigh."""
+    """Count how many of some cells each row has, or add up how much they weigh."""
     return [
         np.bincount(column.astype(np.intp), weights, minlength=size).astype(float)
         for column, size in zip(columns, shape, strict=True)
@@ -105,7 +105,7 @@ def _counts(
 
 
 def _row_sums(storage: Dense, part: Callable[[Any, Any], np.ndarray]) -> list[np.ndarray]:
-    """Sums over the slices of each mode, of some slices of the first mode at a time."""
+    """Sum over the slices of each mode, some slices of the first mode at a time."""
     sums = [np.zeros(size) for size in storage.shape]
     for start, slab, seen in storage.observed_slabs():
         values = part(slab, seen)

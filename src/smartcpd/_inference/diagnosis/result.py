@@ -1,4 +1,4 @@
-"""What was found about a fit, as plain values that go to JSON and back."""
+"""The findings about a fit as plain values, which go to JSON and back."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ class Finding:
     Attributes
     ----------
     name : str
-        Of the check that found it, such as "over-dispersion".
+        The check that found it, such as "over-dispersion".
     severity : Severity
+        How much it matters.
     brief : str
         The finding in a few words.
     meaning : str
@@ -56,12 +57,22 @@ class Diagnosis:
     Attributes
     ----------
     findings : tuple of Finding
+        What was found.
     checked : tuple of str
         Names of all checks that were made; one that means nothing for a loss is left out.
     sampled_cells : int
         How many cells were drawn where not all were read; 0 if all were.
     first : int
-        What sentences call the first component, 0 or 1; figures always count from 0.
+        The number that sentences give the first component, 0 or 1; figures always count from 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from smartcpd import CPModel
+    >>> model = CPModel([np.ones((4, 1)), np.full((5, 1), 2.0)], loss_function="poisson")
+    >>> diagnosis = model.diagnose(np.tile([1, 2, 3, 2, 2], (4, 1)))
+    >>> diagnosis.ok, diagnosis.names
+    (True, ())
     """
 
     findings: tuple[Finding, ...]
@@ -76,7 +87,7 @@ class Diagnosis:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the findings."""
+        """The names of the findings."""
         return tuple(f.name for f in self.findings)
 
     def __iter__(self) -> Iterator[Finding]:
@@ -112,7 +123,7 @@ class Diagnosis:
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """As dicts, lists, numbers and text: what JSON can hold."""
+        """Return dicts, lists, numbers and text, which JSON can hold."""
         return {
             "findings": [
                 {
@@ -132,7 +143,7 @@ class Diagnosis:
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Diagnosis:
-        """From what `to_dict` gave."""
+        """Read what `to_dict` gave."""
         try:
             findings = tuple(
                 Finding(

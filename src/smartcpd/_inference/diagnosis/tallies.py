@@ -1,4 +1,4 @@
-"""Everything that checks need of the cells, summed up in one pass."""
+"""Sums over the cells that the checks need, from one pass."""
 
 from __future__ import annotations
 
@@ -22,14 +22,16 @@ from smartcpd.quality.result import HotCell
 
 EDGES_FROM = 1 << 16
 PER_OCTAVE = 16
-"""Bins of the means of counts, so narrow that within one all means are the same."""
+"""Number of bins for each doubling of the mean of counts, so narrow that all means in one are about
+equal.
+"""
 LOWEST, HIGHEST = -60, 60
 """The first and last octave."""
 CERTAIN = 25.0
-"""Log-odds beyond which a probability is 0 or 1 for all that data can tell."""
+"""Log-odds beyond which data cannot tell a probability from 0 or 1."""
 MOST = 1e100
 NOISE_CELLS = 1 << 18
-"""About how many cells tell how noisy a gradient is."""
+"""About how many cells are used to estimate how noisy a gradient is."""
 
 
 @dataclass
@@ -40,18 +42,18 @@ class Excess:
     variance: float = 0.0
 
     def add(self, batch: Batch, values: np.ndarray, variances: np.ndarray) -> None:
-        """Values of the cells, and their variances under the model."""
+        """Add values of the cells, and their variances under the model."""
         parts = batch.weight * values
         total = float(parts.sum())
         self.total += total
-        # What counts twice is as noisy as two cells that always agree.
+        # A cell that counts twice is as noisy as two cells that always agree.
         self.variance += float((own_weights(batch) * batch.weight) @ variances)
         if batch.sampled and parts.size:
             self.variance += max(float(parts @ parts) - total**2 / parts.size, 0.0)
 
     @property
     def score(self) -> float:
-        """In standard deviations."""
+        """The sum in standard deviations."""
         return self.total / math.sqrt(self.variance) if self.variance > 0 else 0.0
 
 
@@ -59,8 +61,9 @@ class CountTable:
     """Sums over counts of about the same mean."""
 
     def __init__(self, shrinkage: float) -> None:
-        """``shrinkage`` is how much closer the data is to a model fitted to it than to the truth,
-        in terms of squares."""
+        """Begin with empty bins; ``shrinkage`` is how much closer the data is to a model fitted to
+        it than to the truth, in terms of squares.
+        """
         self.shrinkage = shrinkage
         self.sums = np.zeros((6, (HIGHEST - LOWEST) * PER_OCTAVE))
 
@@ -74,13 +77,13 @@ class CountTable:
             total += np.bincount(place, weights=batch.weight * part, minlength=total.size)
 
     def dispersion(self) -> float:
-        """The alpha of variance = mean + alpha mean², 0 if there is none.
+        """Return the alpha of variance = mean + alpha mean², 0 if there is none.
 
         Each mean is weighted by how exactly it tells alpha, which depends on alpha itself.
         """
         cells, means, squares, extra, _, _ = self.sums[:, self.sums[0] > 0]
         at = means / cells
-        alpha = 1.0  # where no single large count can outvote the others
+        alpha = 1.0  # a start at which no single large count can outvote the others
         for _ in range(50):
             weight = 1.0 / (1.0 + alpha * at) ** 2
             below = float(weight @ squares)
@@ -91,8 +94,9 @@ class CountTable:
         return alpha
 
     def zeros(self, alpha: float, least: float) -> tuple[float, float, float]:
-        """Zeros among cells whose mean is at least so much: how many there are, how many counts
-        with this dispersion would have, and the variance of that."""
+        """Count the zeros among cells whose mean is at least so much; return their number, how many
+        counts with this dispersion would have, and the variance of that.
+        """
         cells, means, _, _, own, empty = self.sums[:, self.sums[0] > 0]
         at = means / cells
         chance = np.exp(-at) if alpha <= 0 else np.exp(-np.log1p(alpha * at) / alpha)
@@ -105,7 +109,7 @@ class CountTable:
 
 
 class Tallies:
-    """What the cells tell; parts that mean nothing for a loss are None."""
+    """The sums that were found; those that mean nothing for a loss are None."""
 
     def __init__(self, reading: Reading) -> None:
         self.reading = reading
@@ -149,7 +153,7 @@ class Tallies:
     def _add_counts(self, counts: CountTable, batch: Batch, mean: Any, v: Any) -> None:
         counts.add(batch, mean)
         errors = (batch.x - mean) ** 2
-        # Else a few cells with large means would outvote all others.
+        # A weight keeps a few cells with large means from outvoting all others.
         level = 1.0 / (1.0 + mean)
         self.squares += float(batch.weight @ (level * errors))
         self.variances += float(batch.weight @ (level * v))
@@ -169,9 +173,10 @@ class Tallies:
         self.hot_cells.add(batch, mean, own_weights(batch) * deviance)
 
     def _add_noise(self, batch: Batch) -> None:
-        """The expected squared norm of A * gradient, entry by entry, before it is divided by n²,
-        the same for every mode: the sum over the cells of w² l'² times the squares of what the
-        components have there."""
+        """Add to the expected squared norm of A * gradient, entry by entry, before it is divided by
+        n², the same for every mode: the sum over the cells of w² l'² times the squares of what the
+        components have there.
+        """
         expected = self.reading.sampled_cells or self.reading.storage.n_cells
         share = min(1.0, NOISE_CELLS / expected)
         chosen = np.flatnonzero(self._rng.random(batch.x.size) < share)
@@ -187,26 +192,31 @@ class Tallies:
         self.noise += float(weight @ values_at(squares, self.reading.ones, places))
 
     def _as_expected(self, x: np.ndarray, m: np.ndarray) -> np.ndarray:
-        """Data drawn from the model where the loss knows how it scatters: misfit is no noise."""
+        """Return data drawn from the model where the loss knows how it scatters, since misfit is no
+        noise.
+        """
         if self.counts is None and self.calibration is None:
             return x
         try:
             return np.asarray(self.loss.simulate(m, self._rng), np.float64)
-        except ValueError:  # means beyond what can be drawn
+        except ValueError:  # the means are beyond what can be drawn
             return x
 
     @property
     def ratio(self) -> float:
-        """Squared residuals of counts over what the loss says of them; 1 for other data."""
+        """Return the squared residuals of counts over what the loss says of them; 1 for
+        other data.
+        """
         return self.squares / self.variances if self.variances > 0 else 1.0
 
     def worst_cells(self) -> tuple[HotCell, ...]:
-        """Those with the largest deviance, which is the square of their residual."""
+        """Return the cells with the largest deviance, which is the square of their residual."""
         return self.hot_cells.largest(1.0)
 
     def _is_certain(self, m: np.ndarray) -> np.ndarray:
-        """Probabilities that are 0 or 1 for all that data can tell. Odds of 0 are no sign of
-        trouble: rows in which nothing happened have them."""
+        """Say which probabilities data cannot tell from 0 or 1. Odds of 0 are no sign of trouble:
+        rows in which nothing happened have them.
+        """
         if self.loss.name == "bernoulli-logit":
             return np.abs(m) > CERTAIN
         return (
@@ -214,14 +224,14 @@ class Tallies:
         )
 
     def _mean(self, m: np.ndarray) -> np.ndarray:
-        """Clipped, so that squares of what a diverged model expects are numbers."""
+        """Return means, clipped so that squares of what a diverged model expects are numbers."""
         with np.errstate(over="ignore"):
             mean = np.asarray(self.loss.mean(m, self.loss.params), dtype=np.float64)
         return np.clip(mean, -MOST, MOST)
 
 
 def _freedom(factors: list[np.ndarray]) -> int:
-    """Numbers that a model is free to choose; the scale of a component counts once."""
+    """Count the numbers that a model is free to choose; the scale of a component counts once."""
     return factors[0].shape[1] * (sum(map(len, factors)) - len(factors) + 1)
 
 

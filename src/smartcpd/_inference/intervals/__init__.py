@@ -1,4 +1,4 @@
-"""How sure loadings are: intervals from the information in the data, or from simulated data."""
+"""Intervals for loadings, from the information in the data or from simulated data."""
 
 from smartcpd._inference.intervals.estimate import intervals
 from smartcpd._inference.intervals.result import Intervals

@@ -16,9 +16,9 @@ from smartcpd.errors import InvalidParameterError
 
 METHODS = ("auto", "hessian", "conditional", "bootstrap")
 MAX_PARAMETERS = 3000
-"""Loadings up to which the matrix of all pairs is formed: 72 MB, some seconds."""
+"""The matrix of all pairs of loadings is formed up to this many of them: 72 MB, some seconds."""
 MAX_CELLS = 1 << 23
-"""Cells up to which their curvatures are held in memory, or simulated."""
+"""The curvatures of cells are held in memory, or simulated, up to this many cells."""
 
 
 def intervals(
@@ -35,7 +35,7 @@ def intervals(
     mask: Any = None,
     weights: Any = None,
 ) -> Intervals:
-    """See `smartcpd.CPModel.intervals`."""
+    """Return intervals for loadings; see `smartcpd.CPModel.intervals`."""
     if method not in METHODS:
         raise InvalidParameterError(
             f"method must be one of {', '.join(map(repr, METHODS))}; got {method!r}."
@@ -77,7 +77,9 @@ def _method(question: Question, method: str) -> str:
 def _ends(
     question: Question, errors: Errors, dispersion: float
 ) -> tuple[list[np.ndarray], list[np.ndarray], np.ndarray, np.ndarray]:
-    """Two-sided about the estimates, cut off at bounds; one-sided for those at a bound."""
+    """Return the ends: two-sided about the estimates, cut off at bounds; one-sided for those at a
+    bound.
+    """
     from scipy.stats import norm
 
     two, one = norm.ppf(0.5 + 0.5 * question.level), norm.ppf(question.level)
@@ -99,8 +101,9 @@ def _ends(
 
 
 def _reach(slope: np.ndarray, bend: np.ndarray, twice: float) -> np.ndarray:
-    """How far an entry can rise from its bound until slope t + bend t² / 2 is half of ``twice``:
-    as unlikely as the end of an interval is."""
+    """Return how far an entry can rise from its bound until slope t + bend t² / 2 is half of
+    ``twice``, where it is as unlikely as the end of an interval.
+    """
     g, h = np.maximum(slope, 0.0), np.maximum(bend, 0.0)
     divisor = g + np.sqrt(g**2 + h * twice)
     reach: np.ndarray = twice / np.maximum(divisor, 1e-300)

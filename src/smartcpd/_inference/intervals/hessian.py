@@ -13,8 +13,9 @@ from smartcpd.errors import InvalidDataError
 
 
 class Errors(NamedTuple):
-    """Standard errors of normalised loadings and of weights; and of loadings at a bound, slope and
-    curvature of the loss along them."""
+    """Standard errors of normalised loadings and of weights; for loadings at a bound, slope and
+    curvature of the loss along them.
+    """
 
     factors: list[np.ndarray]
     weights: np.ndarray
@@ -23,7 +24,9 @@ class Errors(NamedTuple):
 
 
 def joint_errors(question: Question, dispersion: float) -> Errors:
-    """With all loadings estimated at once; about as much work as inverting the matrix of all."""
+    """Return errors with all loadings estimated at once, for about the work of inverting the whole
+    matrix.
+    """
     from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
     factors = question.factors
@@ -57,7 +60,9 @@ def joint_errors(question: Question, dispersion: float) -> Errors:
 
 
 def conditional_errors(question: Question, dispersion: float) -> Errors:
-    """Every row as if the other factors were known: somewhat too small, at hardly any cost."""
+    """Return errors of every row as if the other factors were known: somewhat too small, but
+    cheap.
+    """
     rows = zip(question.factors, question.sums, _free(question), strict=True)
     variances, bends = [], []
     for A, sums, free in rows:
@@ -81,7 +86,7 @@ def conditional_errors(question: Question, dispersion: float) -> Errors:
 
 
 def _free(question: Question) -> list[np.ndarray]:
-    """Entries that the data has a say in."""
+    """Say which entries the data determines."""
     free = [~held for held in question.at_bound]
     for part, rows in zip(free, question.unseen, strict=True):
         part[rows] = False
@@ -89,7 +94,9 @@ def _free(question: Question) -> list[np.ndarray]:
 
 
 def _normalised(question: Question, covariance: np.ndarray, bends: np.ndarray) -> Errors:
-    """From loadings with a shared scale to columns of unit length and their weights."""
+    """Convert errors of loadings with a shared scale to columns of unit length and their
+    weights.
+    """
     factors, rank = question.factors, question.model.rank
     starts = offsets([len(A) for A in factors]) * rank
     norms = [np.linalg.norm(A, axis=0) for A in factors]
@@ -119,5 +126,5 @@ def _slopes(question: Question, norms: list[np.ndarray]) -> list[np.ndarray]:
 
 
 def _per_norm(parts: list[np.ndarray], norms: list[np.ndarray], power: int) -> list[np.ndarray]:
-    """Derivatives by loadings of columns of unit length."""
+    """Return the derivatives of columns of unit length by their loadings."""
     return [part * norm**power for part, norm in zip(parts, norms, strict=True)]

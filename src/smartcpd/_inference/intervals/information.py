@@ -22,8 +22,8 @@ from smartcpd.losses import Loss
 
 
 def expected_bends(loss: Loss, m: np.ndarray) -> np.ndarray:
-    """The expected second derivative of the loss of cells whose model is m, 0 where it is negative;
-    for "huber" see `estimate`.
+    """Return the expected second derivative of the loss of cells whose model is m, 0 where it is
+    negative; for "huber" see `estimate`.
     """
     m = np.ascontiguousarray(m, dtype=np.float64)
     out = np.empty_like(m)
@@ -32,13 +32,13 @@ def expected_bends(loss: Loss, m: np.ndarray) -> np.ndarray:
 
 
 def cell_weights(storage: Dense | SparseTensor) -> np.ndarray | None:
-    """How much each cell counts, as a dense array; None where all count the same."""
+    """Return how much each cell counts, as a dense array; None where all count the same."""
     weights = as_dense(storage).weights
     return None if weights is None else weights.astype(np.float64)
 
 
 def bends_of(factors: Sequence[np.ndarray], loss: Loss, weights: np.ndarray | None) -> np.ndarray:
-    """W for every cell, times its weight."""
+    """Return W for every cell, times its weight."""
     shape = tuple(len(A) for A in factors)
     flat = np.empty(int(np.prod(shape)))
     for where, m in slabs(factors):
@@ -48,7 +48,7 @@ def bends_of(factors: Sequence[np.ndarray], loss: Loss, weights: np.ndarray | No
 
 
 def information(factors: Sequence[np.ndarray], W: np.ndarray) -> np.ndarray:
-    """The matrix for all entries of the factors, mode after mode and row by row."""
+    """Return the matrix for all entries of the factors, mode after mode and row by row."""
     rank = factors[0].shape[1]
     starts = offsets(W.shape) * rank
     out = np.zeros((starts[-1], starts[-1]))
@@ -66,7 +66,7 @@ def information(factors: Sequence[np.ndarray], W: np.ndarray) -> np.ndarray:
 
 
 def _row_blocks(factors: Sequence[np.ndarray], W: np.ndarray, mode: int) -> np.ndarray:
-    """For every row of a mode, the sum of W h h' over its slice."""
+    """Return the sum of W h h' over the slice of every row of a mode."""
     others = [A for n, A in enumerate(factors) if n != mode]
     H = products(others)
     flat = np.moveaxis(W, mode, 0).reshape(len(factors[mode]), -1)
@@ -74,7 +74,7 @@ def _row_blocks(factors: Sequence[np.ndarray], W: np.ndarray, mode: int) -> np.n
 
 
 def _pair_block(factors: Sequence[np.ndarray], W: np.ndarray, n: int, k: int) -> np.ndarray:
-    """The block of two modes: entry (i, r) of one against entry (j, s) of the other."""
+    """Return the block of two modes: entry (i, r) of one against entry (j, s) of the other."""
     A, B = factors[n], factors[k]
     rank = A.shape[1]
     rest = [F for mode, F in enumerate(factors) if mode not in (n, k)]
@@ -89,8 +89,9 @@ def _pair_block(factors: Sequence[np.ndarray], W: np.ndarray, n: int, k: int) ->
 
 
 def gauge(factors: Sequence[np.ndarray]) -> np.ndarray:
-    """Directions in which a component is scaled in one mode against the next: they change no model
-    value, so that there is no information about them."""
+    """Return the directions in which a component is scaled in one mode against the next: they
+    change no model value, so that there is no information about them.
+    """
     rank = factors[0].shape[1]
     starts = offsets([len(A) for A in factors]) * rank
     columns = []

@@ -1,4 +1,4 @@
-"""What is asked: a model and its data, checked against each other, and put on one scale."""
+"""A model and its data, checked against each other and put on one scale."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ from smartcpd.losses import Loss
 from smartcpd.losses.custom import CustomLoss
 
 NEAR = 1e-4
-"""Of the largest entry of a column: how close to a bound an entry is held by it, if the slope says
-so too."""
+"""An entry this close to a bound, relative to the largest of its column, is held by it if the slope
+says so too.
+"""
 SAMPLED_CELLS = 1 << 18
 
 
@@ -90,7 +91,9 @@ class Question:
             ]
 
     def check_bounds(self, method: str) -> None:
-        """Refuse constraints that information about entries does not know of."""
+        """Raise an error for constraints that information about entries cannot take into
+        account.
+        """
         for mode, constraint in enumerate(self.constraints):
             if Rule(constraint).bounds is None and not isinstance(constraint, Simplex):
                 raise IncompatibleError(
@@ -104,7 +107,7 @@ class Question:
 
     @cached_property
     def at_bound(self) -> list[np.ndarray]:
-        """Entries that are 0, or as good as that, and that the data would rather have smaller."""
+        """Entries that are 0, or nearly so, and that the data would rather have smaller."""
         found = []
         for A, sums, bounded in zip(self.factors, self.sums, self.nonnegative, strict=True):
             low = NEAR * np.abs(A).max(axis=0)
@@ -113,26 +116,27 @@ class Question:
 
     @cached_property
     def unseen(self) -> list[np.ndarray]:
-        """Rows of which nothing was observed."""
+        """Rows without observed cells."""
         return self.storage.unobserved_rows()
 
     @cached_property
     def steepness(self) -> float:
-        """By how much the losses bend less than their formula says where the data is as expected:
-        the tails of "huber" are straight."""
+        """The ratio by which losses bend less than their formula says where the data is as
+        expected: the tails of "huber" are straight.
+        """
         if self.loss.name != "huber":
             return 1.0
         _, terms, w = self._sample()
         return max(float(np.average(terms.bend > 0.5, weights=w)), 1e-3)
 
     def dispersion(self, given: float | None) -> float:
-        """How much wider than its loss says the data scatters."""
+        """Return how much wider than its loss says the data scatters."""
         if given is not None:
             if not given > 0:
                 raise InvalidParameterError(f"dispersion must be a positive number; got {given!r}.")
             return float(given)
         if isinstance(self.loss, CustomLoss) or self.loss.name == "huber":
-            # Where no distribution says it, the squares of the derivatives do.
+            # The squares of the derivatives tell it where no distribution does.
             from smartcpd._inference.intervals.information import expected_bends
 
             m, terms, w = self._sample()
@@ -141,7 +145,9 @@ class Question:
         return dispersions.estimate(self.balanced, self.storage) or 1.0
 
     def _sample(self) -> tuple[np.ndarray, Any, np.ndarray]:
-        """Model values, derivatives and weights of observed cells, some if there are many."""
+        """Return model values, derivatives and weights of observed cells, some if there are
+        many.
+        """
         storage, rng = self.storage, np.random.default_rng(0)
         cells = storage.some_cells(SAMPLED_CELLS, rng)
         rows = stacked_rows(storage.shape, cells)

@@ -1,4 +1,4 @@
-"""What `CPModel.intervals` returns."""
+"""The result of `CPModel.intervals`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ class Intervals:
     model : CPModel
         The normalised model that the intervals are about.
     lower, upper : list of (I_n x R) arrays
+        The ends of the intervals of loadings.
     weights_lower, weights_upper : (R,) arrays
+        The ends of the intervals of weights.
     level : float
         The share of intervals that should contain what they are about.
     method : str
@@ -33,6 +35,15 @@ class Intervals:
         The size of the noise that was assumed or estimated; 1 where the loss leaves nothing open.
     at_bound : list of (I_n x R) boolean arrays
         Loadings that the constraint holds at its bound. Their intervals are one-sided.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from smartcpd import CPModel
+    >>> model = CPModel([np.ones((4, 1)), np.full((5, 1), 2.0)], loss_function="poisson")
+    >>> found = model.intervals(np.tile([1, 2, 3, 2, 2], (4, 1)))
+    >>> bool((found.lower[0] < found.model.factors[0]).all())
+    True
     """
 
     model: CPModel
@@ -53,15 +64,19 @@ class Intervals:
         )
 
     def contains(self, other: CPModel) -> list[np.ndarray]:
-        """Whether the loadings of another model, normalised and aligned with this one, lie in the
-        intervals; one array a mode."""
+        """Say which loadings of another model lie in the intervals, in one array a mode.
+
+        The other model is normalised and aligned with this one first.
+        """
         aligned = other.normalize().align(self.model)
         triples = zip(aligned.factors, self.lower, self.upper, strict=True)
         return [(low <= A) & (high >= A) for A, low, high in triples]
 
     def to_frame(self) -> Any:
-        """A pandas DataFrame, a row for each loading: mode, label, component (counted from 1),
-        value, lower, upper, at_bound."""
+        """Return a pandas DataFrame, a row for each loading.
+
+        Its columns are mode, label, component (counted from 1), value, lower, upper and at_bound.
+        """
         try:
             import pandas as pd
         except ImportError:

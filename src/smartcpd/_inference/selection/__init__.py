@@ -1,4 +1,4 @@
-"""Which rank, which loss: by how well cells are predicted that a fit did not see."""
+"""The choice of a rank and a loss, by how well fits predict cells that they did not see."""
 
 from smartcpd._inference.selection.cross_validation import CrossValidation, cross_validate
 from smartcpd._inference.selection.result import Row, Selection

@@ -1,4 +1,4 @@
-"""A loss as a candidate: with parameters of its own to estimate, or with none."""
+"""Losses as candidates of a selection, some with a parameter that is estimated."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from smartcpd.losses.negative_binomial import NegativeBinomial
 from smartcpd.quality.reading import Reading, reading_of
 
 ESTIMATED = NegativeBinomial.name
-"""What a user writes for negative-binomial counts whose r is to be found."""
+"""The name that a user writes for negative-binomial counts whose r is to be found."""
 ALTERNATIVES = {
     "poisson": ("poisson", ESTIMATED),
     "gamma": ("gamma", "gaussian"),
@@ -29,17 +29,18 @@ ALTERNATIVES = {
 }
 """Losses worth comparing, by the one that the values suggest; the plainest first."""
 LOWEST_R, HIGHEST_R = 1e-3, 1e3
-"""Bounds of r; the second times the mean count, if that is above 1. Beyond it, nothing tells
-negative-binomial counts from Poisson ones."""
+"""Bounds of r; the second is multiplied by the mean count, if that is above 1. Beyond it, nothing
+tells negative-binomial counts from Poisson ones.
+"""
 AT_BOUND = 0.5
-"""Of the highest r: from there on it is taken for infinite."""
+"""The share of the highest r from which on it is taken for infinite."""
 CELLS = 1 << 18
-"""Of the training data, by which r is estimated."""
+"""Number of cells of the training data by which r is estimated."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A loss that may be the one; ``loss`` is None where r is estimated."""
+    """A loss that may be chosen; ``loss`` is None where r is estimated."""
 
     loss: Loss | None
 
@@ -48,22 +49,22 @@ class Candidate:
 
     @property
     def n_estimated(self) -> int:
-        """Parameters that are estimated along with the factors."""
+        """Number of parameters that are estimated along with the factors."""
         return int(self.loss is None or needs_dispersion(self.loss))
 
     @property
     def plain(self) -> Candidate | None:
-        """The loss that this one becomes where its own parameter says nothing."""
+        """The loss that this one becomes at the limit of its own parameter, if there is one."""
         return Candidate(losses.get("poisson")) if self.loss is None else None
 
     @property
     def typical(self) -> Loss:
-        """A loss to check data and parameters by."""
+        """A loss by which data and parameters are checked."""
         return NegativeBinomial(1.0) if self.loss is None else self.loss
 
 
 def as_candidate(loss: Any, storage: Storage) -> Candidate:
-    """From a loss or its name; "auto" is what `choose_loss` finds."""
+    """Make a candidate from a loss or its name; "auto" is what `choose_loss` finds."""
     if isinstance(loss, str) and loss.strip() == ESTIMATED:
         return Candidate(None)
     if isinstance(loss, str) and loss == "auto":
@@ -72,7 +73,7 @@ def as_candidate(loss: Any, storage: Storage) -> Candidate:
 
 
 def candidates_of(wanted: Any, storage: Storage) -> list[Candidate]:
-    """The losses to compare, of which at least one is left; the plainest first."""
+    """Return the losses to compare, of which at least one is left; the plainest first."""
     if isinstance(wanted, str) and wanted == "auto":
         usual = choose_loss(storage).loss
         found = [as_candidate(n, storage) for n in ALTERNATIVES.get(str(usual), (str(usual),))]
@@ -96,7 +97,7 @@ def candidates_of(wanted: Any, storage: Storage) -> list[Candidate]:
 
 
 def estimated_r(means: CPModel, storage: Storage) -> float:
-    """The r under which counts with these means are most likely."""
+    """Return the r under which counts with these means are most likely."""
     from scipy import optimize, special
 
     factors = [A.astype(np.float64) for A in means.distribute().factors]
@@ -124,12 +125,14 @@ def highest_r(storage: Storage) -> float:
 
 
 def is_overdispersed(means: CPModel, storage: Storage) -> bool:
-    """Whether counts scatter around their means so that an r can be told from infinity."""
+    """Whether counts scatter so much around their means that r can be told from infinity."""
     return estimated_r(means, storage) < AT_BOUND * highest_r(storage)
 
 
 def with_r(model: CPModel, r: float) -> list[np.ndarray]:
-    """Factors of the same means under negative-binomial(r), whose mean is r times the model."""
+    """Return factors of the same means under negative-binomial(r), whose mean is r times the
+    model.
+    """
     loss = model.loss_function
     before = loss.r if isinstance(loss, NegativeBinomial) else 1.0
     scale = (before / r) ** (1.0 / model.order)
@@ -137,7 +140,7 @@ def with_r(model: CPModel, r: float) -> list[np.ndarray]:
 
 
 def _cells(reading: Reading) -> Sequence[np.ndarray]:
-    """Values, model values and weights of the observed cells, or of some of them."""
+    """Return values, model values and weights of the observed cells, or of some of them."""
     batches = list(reading.batches())
     x, m, w = (
         np.concatenate([getattr(batch, name) for batch in batches]) for name in ("x", "m", "weight")

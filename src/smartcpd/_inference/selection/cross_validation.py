@@ -1,4 +1,4 @@
-"""`cross_validate`: how well a rank and a loss predict cells that the fit did not see."""
+"""`cross_validate` measures how well a rank and a loss predict cells that the fit did not see."""
 
 from __future__ import annotations
 
@@ -32,8 +32,9 @@ class CrossValidation:
     Attributes
     ----------
     rank : int
+        Number of components.
     loss : str
-        As it was asked for.
+        The loss as it was asked for.
     deviance, deviance_error : float
         Mean deviance of a held-out cell, and its standard error: twice by how much the loss exceeds
         that of a model that repeats the data. Lower is better. It compares ranks under one loss.
@@ -45,6 +46,14 @@ class CrossValidation:
         ``converged``, ``seconds``.
     models : list of CPModel
         The model of each fold.
+
+    Examples
+    --------
+    >>> import smartcpd
+    >>> X, _ = smartcpd.datasets.count((10, 9, 8), rank=1, a_max=1.0, random_state=0)
+    >>> found = smartcpd.cross_validate(X, 1, "poisson", cv=2, random_state=0)
+    >>> len(found.models)
+    2
     """
 
     rank: int
@@ -53,26 +62,32 @@ class CrossValidation:
 
     @property
     def deviance(self) -> float:
+        """The mean deviance of a held-out cell."""
         return self._mean("deviance").value
 
     @property
     def deviance_error(self) -> float:
+        """The standard error of the mean deviance."""
         return self._mean("deviance").error
 
     @property
     def log_likelihood(self) -> float:
+        """The mean log-likelihood of a held-out cell."""
         return self._mean("log_likelihood").value
 
     @property
     def log_likelihood_error(self) -> float:
+        """The standard error of the mean log-likelihood."""
         return self._mean("log_likelihood").error
 
     @property
     def models(self) -> list[CPModel]:
+        """The model of each fold."""
         return [score.model for score in self.scores]
 
     @property
     def folds(self) -> list[dict[str, Any]]:
+        """The figures of each fold."""
         return [
             {
                 "cells": score.fold.n_cells,
@@ -86,12 +101,17 @@ class CrossValidation:
         ]
 
     def compare(self, other: CrossValidation) -> Mean:
-        """By how much this predicts better than another, on the same held-out cells.
+        """Return by how much this predicts better than another, on the same held-out cells.
 
-        The log-likelihood of a cell, or for losses without one minus half of its deviance, minus
-        the other's: above 0 if this is better. What makes a cell hard to predict for one makes it
-        hard for the other, so that the standard error of the difference is far below those of the
-        scores. Both need the same data, ``cv``, ``holdout`` and ``random_state``.
+        It is the log-likelihood of a cell, or for losses without one minus half of its deviance,
+        minus the other's: above 0 if this is better. What makes a cell hard to predict for one
+        makes it hard for the other, so that the standard error of the difference is far below those
+        of the scores. Both need the same data, ``cv``, ``holdout`` and ``random_state``.
+
+        Parameters
+        ----------
+        other : CrossValidation
+            The scores of another rank or loss.
 
         Returns
         -------
@@ -181,8 +201,8 @@ def cross_validate(
     --------
     >>> import smartcpd
     >>> X, _ = smartcpd.datasets.count((20, 20, 20), rank=2, a_max=1.2, random_state=0)
-    >>> two = smartcpd.cross_validate(X, 2, "poisson", random_state=0)
-    >>> one = smartcpd.cross_validate(X, 1, "poisson", random_state=0)
+    >>> two = smartcpd.cross_validate(X, 2, "poisson", cv=2, random_state=0)
+    >>> one = smartcpd.cross_validate(X, 1, "poisson", cv=2, random_state=0)
     >>> gain = two.compare(one)
     >>> gain.value > gain.error
     True
@@ -219,7 +239,7 @@ def opened(
     weights: Any,
     parameters: dict[str, Any],
 ) -> tuple[Trials, Storage]:
-    """Folds of the data and no fits yet, everything checked that does not depend on a loss."""
+    """Return folds of the data and no fits yet, with everything checked that no loss decides."""
     jobs = checked_jobs(n_jobs)
     method = checked_parameters(parameters)
     rng = generator(random_state)
@@ -234,6 +254,6 @@ def opened(
 def check_problem(
     storage: Storage, rank: int, candidate: Candidate, parameters: dict[str, Any]
 ) -> None:
-    """Refuse what the first fit would refuse, before any fit is made."""
+    """Raise the errors of the first fit before any fit is made."""
     named = {name: parameters[name] for name in PROBLEM if name in parameters}
     Problem.build(storage, rank, candidate.typical, **named)

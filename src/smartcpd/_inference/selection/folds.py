@@ -1,4 +1,4 @@
-"""Which cells are held out: folds of a tensor, each with what is left to train on."""
+"""Folds of a tensor: the cells that are held out, and the data that is left to train on."""
 
 from __future__ import annotations
 
@@ -17,15 +17,18 @@ from smartcpd.errors import IncompatibleError, InvalidDataError, InvalidParamete
 HOLDOUTS = ("cells", "fibers")
 MOST_FOLDS = 100
 MOST_SCORED = 1 << 21
-"""Held-out cells of a dense tensor that are scored; more would tell hardly more."""
+"""Number of held-out cells of a dense tensor that are scored; more would tell hardly more."""
 FEWEST_SPARSE_CELLS = 1 << 16
-"""Zeros, or cells of fibers, that a fold of a sparse tensor holds out at least, if there are so
-many; twice the stored cells that it holds out, where those are more."""
+"""Least number of zeros, or of cells of fibers, that a fold of a sparse tensor holds out, if there
+are so many; twice the stored cells that it holds out, where those are more.
+"""
 ZEROS_A_STORED_CELL = 2
 STORED_A_FOLD = 2
-"""Without nonzeros in training data, every model that is small enough is as good."""
+"""Least number of stored cells of a fold: without nonzeros in training data, every model that is
+small enough is as good.
+"""
 ALL_FIBERS = 1 << 22
-"""Up to so many fibers every one of them is held out in some fold."""
+"""Every fiber is held out in some fold up to this many of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +37,7 @@ class Fold:
 
     training: InMemory
     places: list[np.ndarray]
-    """One array of indices a mode."""
+    """The cells that are held out, as one array of indices a mode."""
     x: np.ndarray
     weights: np.ndarray
     """How much each cell counts, times how many cells it stands for."""
@@ -47,10 +50,10 @@ class Fold:
 def make_folds(
     storage: Storage, cv: int, holdout: str, mode: Any, rng: np.random.Generator
 ) -> list[Fold]:
-    """Folds of the observed cells of a tensor.
+    """Make folds of the observed cells of a tensor.
 
     Dense cells, and cells of a sparse tensor whose others are unobserved, are dealt out so that
-    each is held out once. Of a tensor with many zeros, a fold holds out its share of the stored
+    each is held out once. In a tensor with many zeros, a fold holds out its share of the stored
     cells and a sample of the zeros; weights on both sides make up for their different chances.
     """
     check_holdout(storage, cv, holdout, mode)
@@ -64,7 +67,7 @@ def make_folds(
 
 
 def check_holdout(storage: Storage, cv: Any, holdout: Any, mode: Any) -> None:
-    """Refuse what no folds can be made of."""
+    """Raise an error if no folds can be made."""
     whole = isinstance(cv, int | np.integer) and not isinstance(cv, bool)
     if not whole or not 2 <= cv <= MOST_FOLDS:
         raise InvalidParameterError(
@@ -85,7 +88,7 @@ def check_holdout(storage: Storage, cv: Any, holdout: Any, mode: Any) -> None:
 
 
 def _dealt(count: int, cv: int, rng: np.random.Generator) -> np.ndarray:
-    """A fold for each of some things, one byte each, in parts of equal size."""
+    """Deal out some things to folds of equal size, one byte each."""
     labels = np.resize(np.arange(cv, dtype=np.uint8), count)
     rng.shuffle(labels)
     return labels
@@ -95,7 +98,7 @@ def _dealt(count: int, cv: int, rng: np.random.Generator) -> np.ndarray:
 def _folds(
     storage: Storage, cv: int, holdout: str, mode: int, rng: np.random.Generator
 ) -> list[Fold]:
-    """The folds of a storage, which may have cells in rows that training data does not know."""
+    """Make the folds of a storage, which may have cells in rows unknown to training data."""
     raise TypeError(f"{type(storage).__name__} is no storage that folds can be made of.")
 
 
@@ -138,7 +141,7 @@ def _(
 def _observed(
     storage: SparseTensor, cv: int, holdout: str, mode: int, rng: np.random.Generator
 ) -> list[Fold]:
-    """Of a sparse tensor that stores all that was observed."""
+    """Make folds of a sparse tensor that stores all that was observed."""
     if holdout == "cells":
         labels = _dealt(storage.nnz, cv, rng)
     else:
@@ -170,12 +173,12 @@ def _stored_parts(storage: SparseTensor, cv: int, rng: np.random.Generator) -> l
 def _with_zeros(
     storage: SparseTensor, held: np.ndarray, draw: ZeroDraw, rng: np.random.Generator
 ) -> Fold:
-    """Some stored cells and some zeros held out.
+    """Hold out some stored cells and some zeros.
 
-    A stored cell is held out with the chance 1/cv, a zero with a smaller one. So that training
-    data does not look emptier than it is, the stored cells that are left count for those that are
-    not; and in the score every cell counts for one over its chance. Both sums are then, in
-    expectation, what they would be had all cells had the same chance.
+    A stored cell is held out with the chance 1/cv, a zero with a smaller one. So that training data
+    does not look emptier than it is, the stored cells that are left count for those that are not;
+    and in the score every cell counts for one over its chance. Both sums are then, in expectation,
+    what they would be had all cells had the same chance.
     """
     zeros, chance = draw.cells(storage, rng)
     own = np.ones(storage.nnz) if storage.weights is None else storage.weights
@@ -192,7 +195,7 @@ def _with_zeros(
 def _fiber_parts(
     storage: SparseTensor, cv: int, mode: int, rng: np.random.Generator
 ) -> list[tuple[np.ndarray, int]]:
-    """For each fold the numbers of its fibers, which are drawn whatever they hold."""
+    """Return for each fold the numbers of its fibers, which are drawn whatever they hold."""
     size = storage.shape[mode]
     n_fibers = storage.n_cells // size
     cells = max(FEWEST_SPARSE_CELLS, ZEROS_A_STORED_CELL * storage.nnz // cv)
@@ -220,7 +223,9 @@ def _sparse_fibers(storage: SparseTensor, fibers: np.ndarray, mode: int) -> Fold
 
 
 def _on_known_rows(fold: Fold) -> Fold:
-    """Without cells in rows of which nothing is left to train on: no model can know them."""
+    """Leave out cells in rows of which nothing is left to train on, since no model can know
+    them.
+    """
     known = np.ones(fold.n_cells, bool)
     for column, rows in zip(fold.places, fold.training.unobserved_rows(), strict=True):
         if rows.size:

@@ -22,7 +22,9 @@ from smartcpd.quality.deviance import cell_losses
 COUNTS = ("poisson", "poisson-log", "negative-binomial")
 LEAST = 1e-300
 ROUNDING = 1e-10
-"""Of the mean square: fits go no further than a hundred-thousandth of the values."""
+"""Noise below this share of the mean square is rounding: fits go no further than a
+hundred-thousandth of the values.
+"""
 
 
 def has_density(loss: Loss, storage: Storage) -> bool:
@@ -39,12 +41,14 @@ def has_density(loss: Loss, storage: Storage) -> bool:
 
 
 def log_density(loss: Loss, x: np.ndarray, m: np.ndarray, scale: float) -> np.ndarray:
-    """Of values x with model values m; ``scale`` is the dispersion, 1 where the loss fixes it."""
+    """Return the log-density of values x with model values m; ``scale`` is the dispersion, 1 where
+    the loss fixes it.
+    """
     return log_base(loss, x, scale) - cell_losses(loss, x, m) / scale
 
 
 def fitted_scale(model: CPModel, storage: InMemory) -> float:
-    """The dispersion under which the data that a model was fitted to is most likely."""
+    """Return the dispersion under which the data that a model was fitted to is most likely."""
     loss = model.loss_function
     assert loss is not None
     if not needs_dispersion(loss):
@@ -53,12 +57,12 @@ def fitted_scale(model: CPModel, storage: InMemory) -> float:
         return _gamma_scale(model, storage)
     found = dispersion.estimate(model, storage)
     assert found is not None
-    # Of data without noise, what rounding leaves of it must not decide.
+    # The floor keeps rounding from deciding where data has no noise.
     return max(found, ROUNDING * storage.mean_square()) if loss.data is Data.REAL else found
 
 
 def _gamma_scale(model: CPModel, storage: InMemory) -> float:
-    """One over the shape k that solves log k - psi(k) = half of the mean deviance."""
+    """Return one over the shape k that solves log k - psi(k) = half of the mean deviance."""
     from scipy import optimize, special
 
     freedom = model.rank * (sum(model.shape) - model.order + 1)
@@ -76,7 +80,7 @@ def _gamma_scale(model: CPModel, storage: InMemory) -> float:
 
 
 def _mean_log(storage: InMemory) -> float:
-    """The weighted mean of log x over the observed cells."""
+    """Return the weighted mean of log x over the observed cells."""
     total = 0.0
     for x, w in storage.weighted_values():
         logs = np.log(np.maximum(x, LEAST))

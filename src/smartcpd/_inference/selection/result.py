@@ -1,4 +1,4 @@
-"""What `select` found: the choice, the table behind it, and a sentence about it."""
+"""The result of `select`: the choice, the table behind it, and a sentence about it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
 from smartcpd._common.doors import doors
+from smartcpd._fitting.converters import required
 from smartcpd._fitting.model import CPModel
 from smartcpd._inference.selection.candidates import Candidate
 from smartcpd._inference.selection.rule import Choice, Key, behind
@@ -31,7 +32,7 @@ class Replication(NamedTuple):
 
 @dataclass(frozen=True)
 class Row:
-    """A candidate and its scores, a held-out cell.
+    """A candidate and its scores.
 
     Attributes
     ----------
@@ -49,8 +50,9 @@ class Row:
     core_consistency : float or None
         In per cent, for dense data whose mean is a sum of components.
     seconds : float
-        Of its fits.
+        The time that its fits took.
     chosen : bool
+        Whether it is the recommended one.
     """
 
     loss: str
@@ -73,6 +75,7 @@ class Selection:
     Attributes
     ----------
     rank : int
+        Number of components.
     loss : Loss
         With parameters that were estimated from all of the data, such as r.
     model : CPModel
@@ -90,7 +93,15 @@ class Selection:
     cv, holdout
         How cells were held out.
     seconds : float
-        All of it.
+        The time that all fits took.
+
+    Examples
+    --------
+    >>> import smartcpd
+    >>> X, _ = smartcpd.datasets.count((10, 9, 8), rank=1, a_max=1.0, random_state=0)
+    >>> found = smartcpd.select(X, [1], "poisson", cv=2, n_restarts=1, random_state=0)
+    >>> found.rank, str(found.loss)
+    (1, 'poisson')
     """
 
     rank: int
@@ -104,21 +115,22 @@ class Selection:
 
     @property
     def loss(self) -> Loss:
+        """The loss, with its estimated parameters."""
         assert self.model.loss_function is not None
         return self.model.loss_function
 
     @property
     def table(self) -> list[dict[str, Any]]:
+        """The rows as plain values."""
         return [asdict(row) for row in self.rows]
 
     @property
     def recommendation(self) -> str:
+        """One sentence about what to use, and how sure that is."""
         return recommendation(self)
 
     def to_frame(self) -> Any:
         """The table as a pandas DataFrame."""
-        from smartcpd._fitting.converters import required
-
         return required("pandas", "A selection as a DataFrame").DataFrame(self.table)
 
     def plot(self, ax: Any = None) -> Any:
@@ -140,7 +152,7 @@ def rows_of(
     choice: Choice,
     again: Mapping[Key, Replication],
 ) -> tuple[Row, ...]:
-    """A row for every candidate that was tried."""
+    """Return a row for every candidate that was tried."""
     reference = trials.scores[choice.best]
     tops = {name: summed(reference.values(), name).value for name in ("log_likelihood", "deviance")}
     rows = []
@@ -168,7 +180,7 @@ def rows_of(
 
 
 def _more(trials: Trials, key: Key, other: Key) -> Mean:
-    """By how much the deviance of one candidate exceeds that of another."""
+    """Return by how much the deviance of one candidate exceeds that of another."""
     one, two = trials.scores[key], trials.scores[other]
     common = sorted(one.keys() & two.keys())
     parts = [one[k].deviance - two[k].deviance for k in common]

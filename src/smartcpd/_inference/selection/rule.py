@@ -1,4 +1,4 @@
-"""From scores to a choice: how far ranks are walked, who is still in question, who wins."""
+"""The rules of a selection: how far ranks are tried, which are compared, and which is chosen."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from smartcpd._inference.selection.scores import Mean, difference, summed
 from smartcpd._inference.selection.trials import Trials
 
 PATIENCE = 3
-"""Ranks in a row that are not better than the best one so far, before no more are tried."""
+"""No more ranks are tried after so many in a row that are not better than the best so far."""
 ONE = 1.0
-"""Standard errors within which the simpler of two candidates is preferred."""
+"""Number of standard errors within which the simpler of two candidates is preferred."""
 CLEARLY = 4.0
-"""Standard errors by which a candidate is so much worse that more folds would not change it."""
+"""A candidate that is worse by so many standard errors would not win with more folds."""
 
 Key = tuple[Candidate, int]
 
 
 class Choice(NamedTuple):
-    """Who wins, and whom it was compared with."""
+    """The candidate that was chosen, and the best one that it was compared with."""
 
     key: Key
     best: Key
-    """The one with the best score; the choice is the simplest that is about as good."""
+    """The candidate with the best score; the choice is the simplest that is about as good."""
 
 
 def walk(trials: Trials, candidate: Candidate, ranks: Sequence[int]) -> list[int]:
@@ -45,7 +45,7 @@ def walk(trials: Trials, candidate: Candidate, ranks: Sequence[int]) -> list[int
 
 
 def contenders(trials: Trials, tried: dict[Candidate, list[int]]) -> list[Key]:
-    """Those that the first fold does not rule out: losses, and of each its ranks."""
+    """Return the losses, and the ranks of each, that the first fold does not rule out."""
     tops = {c: top_of(trials, [(c, rank) for rank in ranks]) for c, ranks in tried.items()}
     leader = top_of(trials, list(tops.values()))
     found = []
@@ -58,7 +58,7 @@ def contenders(trials: Trials, tried: dict[Candidate, list[int]]) -> list[Key]:
 
 
 def chosen(trials: Trials, keys: Sequence[Key]) -> Choice:
-    """The first loss, and of it the lowest rank, within one standard error of the best.
+    """Choose the first loss, and its lowest rank, within one standard error of the best.
 
     Errors are those of differences on the same cells: what makes a cell hard to predict for one
     candidate makes it hard for all, and cancels.
@@ -88,7 +88,7 @@ def _is_as_good(trials: Trials, key: Key, leader: Key) -> bool:
 
 
 def behind(trials: Trials, key: Key, other: Key) -> Mean:
-    """By how much one candidate is worse than another, a cell."""
+    """Return by how much one candidate is worse than another, per cell."""
     return difference(trials.scores[other], trials.scores[key])
 
 
@@ -97,7 +97,7 @@ def _gain(trials: Trials, key: Key, other: Key) -> Mean:
 
 
 def top_of(trials: Trials, keys: Sequence[Key]) -> Key:
-    """The one with the best score."""
+    """Return the candidate with the best score."""
     return max(keys, key=lambda key: summed(trials.scores[key].values(), "score").value)
 
 

@@ -25,14 +25,14 @@ class Mean(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class FoldScore:
-    """What a model that was fitted without a fold says about it, cell by cell."""
+    """The scores of the cells of a fold under a model that was fitted without it."""
 
     fold: Fold
     fit: Fitted
     dispersion: float
     deviance: np.ndarray
     log_likelihood: np.ndarray | None
-    """None where the loss gives values like these no probability."""
+    """The log-likelihoods; None where the loss gives values like these no probability."""
 
     @property
     def model(self) -> CPModel:
@@ -40,12 +40,12 @@ class FoldScore:
 
     @property
     def score(self) -> np.ndarray:
-        """What candidates are compared by; higher is better."""
+        """The figure that candidates are compared by; higher is better."""
         return -0.5 * self.deviance if self.log_likelihood is None else self.log_likelihood
 
 
 def scored(fold: Fold, fit: Fitted) -> FoldScore:
-    """The score of a fit to the training part of a fold."""
+    """Score a fit to the training part of a fold."""
     model, loss = fit.model, fit.model.loss_function
     assert loss is not None
     m = model.values(tuple(fold.places)).astype(np.float64)
@@ -58,7 +58,7 @@ def scored(fold: Fold, fit: Fitted) -> FoldScore:
 
 
 def mean_over(parts: Sequence[np.ndarray], folds: Sequence[Fold]) -> Mean:
-    """The weighted mean over the cells of some folds.
+    """Return the weighted mean over the cells of some folds.
 
     Two errors can be told from the data: that of the cells, which are independent given the models,
     and that of the folds, whose models differ as well. The second is noisy with a few folds, so the
@@ -78,14 +78,18 @@ def mean_over(parts: Sequence[np.ndarray], folds: Sequence[Fold]) -> Mean:
 
 
 def difference(one: dict[int, FoldScore], other: dict[int, FoldScore]) -> Mean:
-    """By how much the score of one candidate exceeds that of another, on the folds of both."""
+    """Return by how much the score of one candidate exceeds that of another, on the folds of
+    both.
+    """
     common = sorted(one.keys() & other.keys())
     parts = [one[k].score - other[k].score for k in common]
     return mean_over(parts, [one[k].fold for k in common])
 
 
 def summed(scores: Iterable[FoldScore], name: str) -> Mean:
-    """The mean of one of the figures over all folds that were scored; NaN if there is none."""
+    """Return the mean of one of the figures over all folds that were scored; NaN if there is
+    none.
+    """
     found = list(scores)
     parts = [getattr(score, name) for score in found]
     if any(part is None for part in parts):

@@ -1,4 +1,4 @@
-"""`select`: which rank and which loss describe a tensor."""
+"""`select` finds out which rank and which loss describe a tensor."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from smartcpd._data.labels import taken_off
 from smartcpd._data.storage import Storage
+from smartcpd._fitting.model import CPModel
 from smartcpd._inference.selection.candidates import Candidate, candidates_of, is_overdispersed
 from smartcpd._inference.selection.cross_validation import check_problem, opened
 from smartcpd._inference.selection.result import Replication, Selection, rows_of
@@ -44,18 +45,19 @@ def select(
     progress: bool | str | Callable[[str], Any] = "auto",
     **parameters: Any,
 ) -> Selection:
-    """The rank and the loss that predict held-out cells best, or the simplest that do so about as
-    well.
+    """Find the rank and the loss that predict held-out cells best, or the simplest that do about
+    so.
 
     Under each loss, ranks are tried upwards on a first fold, each from scratch and from the model
     of the rank below, until three in a row are not better. Candidates that are not clearly worse
-    there are fitted to the other folds. Of those, the lowest rank is chosen whose held-out
+    there are fitted to the other folds. Among those, the lowest rank is chosen whose held-out
     log-likelihood is within one standard error of the best one's; the error is that of the
     difference on the same cells.
 
     Parameters
     ----------
-    X : a tensor, as `SmartCPD` takes it
+    X : a tensor
+        As `SmartCPD` takes it.
     ranks : iterable of int
         Tried in increasing order.
     losses : "auto", a loss, or a list of losses
@@ -88,10 +90,9 @@ def select(
     Examples
     --------
     >>> import smartcpd
-    >>> X, _ = smartcpd.datasets.count((20, 20, 20), rank=2, a_max=1.0, random_state=0)
-    >>> found = smartcpd.select(X, ranks=range(1, 5), losses="poisson", random_state=0)
-    >>> found.rank
-    2
+    >>> X, _ = smartcpd.datasets.count((10, 9, 8), rank=1, a_max=1.0, random_state=0)
+    >>> smartcpd.select(X, [1, 2], "poisson", cv=2, n_restarts=1, random_state=0).rank
+    1
     """
     began = time.perf_counter()
     wanted = _checked_ranks(ranks)
@@ -153,7 +154,7 @@ def _teller(progress: bool | str | Callable[[str], Any]) -> Callable[[str], Any]
 
 
 def _walked(trials: Trials, ranks: list[int]) -> dict[Candidate, list[int]]:
-    """The ranks of each loss that were tried on the first fold."""
+    """Return the ranks of each loss that were tried on the first fold."""
     tried: dict[Candidate, list[int]] = {}
     for stage in _stages(trials.candidates):
         worthwhile = [c for c in stage if c.plain not in tried or _differs(trials, c, tried)]
@@ -175,7 +176,7 @@ def _differs(trials: Trials, candidate: Candidate, tried: dict[Candidate, list[i
 
 
 def _stages(candidates: list[Candidate]) -> list[list[Candidate]]:
-    """Losses that start from models of their plain relatives come after those."""
+    """Order the losses so that those that start from models of a plain relative come after it."""
     first = [c for c in candidates if c.plain not in candidates]
     return [first, [c for c in candidates if c not in first]]
 
@@ -194,7 +195,7 @@ def _score_on_all(trials: Trials, keys: list[Key]) -> None:
 
 
 def _around(near: list[Key], key: Key) -> list[Key]:
-    """The choice and the ranks next to it that were in question."""
+    """Return the choice and the ranks next to it that were in question."""
     own = sorted((k for k in near if k[0] == key[0]), key=lambda k: k[1])
     at = own.index(key)
     return own[max(0, at - NEIGHBOURS) : at + NEIGHBOURS + 1]
@@ -203,7 +204,7 @@ def _around(near: list[Key], key: Key) -> list[Key]:
 def _replicated(
     trials: Trials, storage: Storage, keys: list[Key], n_restarts: int
 ) -> dict[Key, Replication]:
-    """Fits to all of the data, and whether they agree."""
+    """Fit all of the data several times, and say whether the fits agree."""
     n_folds = len(trials.folds)
     tasks = [
         partial(trials.fit, storage, candidate, rank, n_folds + start)
@@ -225,6 +226,4 @@ def _replicated(
 
 
 def _labelled(model: Any, modes: Any) -> Any:
-    from smartcpd._fitting.model import CPModel
-
     return CPModel(model.factors, model.weights, model.loss_function, modes)

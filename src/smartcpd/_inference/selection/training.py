@@ -101,7 +101,7 @@ class _Run:
         return found
 
     def _at(self, found: Fit, r: float) -> Fit:
-        """The same means under another r."""
+        """Return the same means under another r."""
         model = CPModel(with_r(found.model, r), loss_function=NegativeBinomial(r))
         return replace(found, model=model, loss=model.loss(self.storage))
 
@@ -113,7 +113,7 @@ class _Run:
         return self._fit(loss, self.warm, init=start, n_init=1)
 
     def _widened(self, factors: list[np.ndarray], loss: Loss) -> list[np.ndarray]:
-        """With new components that the data asks for."""
+        """Add new components that the data asks for."""
         n_threads = threads.resolve(self.parameters.get("n_threads"))
         objective = objective_of(self.storage, loss, n_threads)
         with threads.limited_to(n_threads):

@@ -1,5 +1,7 @@
-"""Fits of candidates to folds: which have been made, side by side where they do not wait for each
-other, and with the same bits however many run at a time."""
+"""Fits of candidates to folds, side by side where they do not wait for each other.
+
+They give the same bits however many run at a time.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ from smartcpd._inference.selection.training import Fitted, fitted
 from smartcpd.errors import IncompatibleError, InvalidParameterError
 
 TRIAL_TOL = 10 * TOL
-"""Where a fit is only scored: what it may still gain is far below what noise does to the score."""
+"""The tolerance of fits that are only scored: what they may still gain is far below what noise does
+to the score.
+"""
 NOT_FOR_TRIALS = ("checkpoint", "checkpoint_every", "resume")
 Task = Callable[[], Any]
 
@@ -35,9 +39,9 @@ class Trials:
 
     folds: list[Fold]
     n_observed: float
-    """Cells of the data, by their weights."""
+    """The number of observed cells, or the sum of their weights."""
     entropy: int
-    """From which every fit has a stream of its own."""
+    """The seed from which every fit gets a stream of its own."""
     parameters: dict[str, Any]
     n_jobs: int
     tell: Callable[[str], Any] = lambda sentence: None
@@ -48,7 +52,7 @@ class Trials:
     n_threads: int | None = None
 
     def score(self, candidate: Candidate, rank: int, k: int) -> FoldScore:
-        """A candidate on a fold, fitted if it was not yet."""
+        """Return the score of a candidate on a fold, fitted if it was not yet."""
         known = self.scores.setdefault((candidate, rank), {})
         if k not in known:
             fold = self.folds[k]
@@ -70,7 +74,9 @@ class Trials:
         kin: CPModel | None = None,
         **usual: Any,
     ) -> Fitted:
-        """A fit whose seed depends on what is fitted alone; ``usual`` are defaults of its own."""
+        """Fit with a seed that depends on what is fitted alone; ``usual`` are defaults of
+        its own.
+        """
         seed = np.random.SeedSequence(
             self.entropy, spawn_key=(self.candidates.index(candidate), rank, key)
         )
@@ -82,7 +88,7 @@ class Trials:
         return found
 
     def _below(self, candidate: Candidate, rank: int, k: int) -> CPModel | None:
-        """The model of the nearest lower rank on the same fold."""
+        """Return the model of the nearest lower rank on the same fold."""
         lower = [r for c, r in self.scores if c == candidate and r < rank]
         lower = [r for r in lower if k in self.scores[candidate, r]]
         return self.scores[candidate, max(lower)][k].model if lower else None
@@ -91,11 +97,11 @@ class Trials:
         return self.stop.is_set()
 
     def side_by_side(self, tasks: Sequence[Task]) -> list[Any]:
-        """What tasks return, in their order; an interrupt ends those that run."""
+        """Return what tasks return, in their order; an interrupt ends those that run."""
         workers = min(self.n_jobs, len(tasks))
         if workers <= 1:
             return [task() for task in tasks]
-        # The innermost limit of the linear algebra library is one for the whole process.
+        # Linear algebra is limited here, since its innermost limit holds for the whole process.
         self.n_threads = max(1, threads.resolve(self.parameters.get("n_threads")) // workers)
         try:
             with threads.limited_to(1), ThreadPoolExecutor(workers) as pool:
@@ -113,7 +119,7 @@ class Trials:
 
 
 def checked_jobs(n_jobs: Any) -> int:
-    """How many fits run at a time."""
+    """Return how many fits run at a time."""
     if not isinstance(n_jobs, int) or isinstance(n_jobs, bool) or n_jobs == 0:
         raise InvalidParameterError(
             f"n_jobs must be a whole number other than 0; -1 for all cores; got {n_jobs!r}."
@@ -122,7 +128,7 @@ def checked_jobs(n_jobs: Any) -> int:
 
 
 def checked_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Parameters of the fits, all known and none that many fits cannot share."""
+    """Return the parameters of the fits, all known and none that many fits cannot share."""
     known = set(inspect.signature(fit).parameters) - {"X", "rank", "loss"}
     for name in parameters:
         if name not in known:

@@ -14,7 +14,7 @@ AGREE, DISAGREE = 0.95, 0.8
 
 
 def text_table(selection: Selection) -> str:
-    """Columns of equal width; the choice has an arrow."""
+    """Write columns of equal width; the choice has an arrow."""
     digits = _digits([row.behind_error for row in selection.rows])
     likely = any(math.isfinite(row.log_likelihood) for row in selection.rows)
     headings = ["", "loss", "rank", "log-likelihood" if likely else "deviance", "behind the best"]
@@ -48,7 +48,7 @@ def text_table(selection: Selection) -> str:
 
 
 def recommendation(selection: Selection) -> str:
-    """What to use, and how sure that is."""
+    """Say what to use, and how sure that is."""
     row = next(row for row in selection.rows if row.chosen)
     text = f"Use rank {selection.rank} with loss {selection.loss}: {_why(selection, row)}"
     reliable = _restarts(row)
@@ -108,7 +108,7 @@ def _restarts(row: Row) -> str:
 
 
 def _digits(errors: list[float]) -> int:
-    """Decimals with which a typical error has two digits."""
+    """Return the decimals with which a typical error has two digits."""
     known = [error for error in errors if math.isfinite(error) and error > 0]
     if not known:
         return 4

@@ -21,10 +21,10 @@ class ZeroDraw:
 
     shape: tuple[int, ...]
     shares: list[np.ndarray]
-    """Of each mode, what each slice holds of the total."""
+    """The share of the total that each slice holds, mode by mode."""
     count: int
     most: float
-    """No cell has a higher chance than this."""
+    """The highest chance that a cell may have."""
 
     @classmethod
     def of(cls, storage: SparseTensor, count: int, most: float) -> ZeroDraw:
@@ -37,14 +37,14 @@ class ZeroDraw:
         return cls(storage.shape, shares, count, most)
 
     def chance(self, index: Sequence[np.ndarray]) -> np.ndarray:
-        """Of some cells, to be among those that are drawn, if they are zeros."""
+        """Return the chance of some cells to be drawn, if they are zeros."""
         return np.minimum(self._met(index), self.most)
 
     def cells(
         self, storage: SparseTensor, rng: np.random.Generator
     ) -> tuple[list[np.ndarray], np.ndarray]:
-        """Zeros that are not missing, each once, and their chances."""
-        drawn = SparseTensor(self._columns(rng), 1, self.shape)  # which drops what comes twice
+        """Return zeros that are not missing, each once, and their chances."""
+        drawn = SparseTensor(self._columns(rng), 1, self.shape)  # this drops what comes twice
         index = [column.astype(np.intp) for column in drawn.indices]
         met = self._met(index)
         x = np.empty(met.size)
@@ -64,7 +64,7 @@ class ZeroDraw:
         return tuple(columns)
 
     def _met(self, index: Sequence[np.ndarray]) -> np.ndarray:
-        """The chance that ``count`` draws meet a cell."""
+        """Return the chance that ``count`` draws meet a cell."""
         uniform, product = 1.0, np.ones(len(index[0]))
         for length, share, column in zip(self.shape, self.shares, index, strict=True):
             uniform /= length

@@ -1,4 +1,4 @@
-"""Fits that go on as data arrives: an arrival of slices to a fitted model."""
+"""The arrival of new slices at a fitted model."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ from smartcpd.errors import IncompatibleError, InvalidDataError, InvalidParamete
 
 Refit = Callable[[Any], Fit]
 REMEMBERED_CELLS = 1 << 22
-"""Cells of the model that stand for the data it was fitted to, where nothing else is known."""
+"""Number of cells of the model that stand for the data it was fitted to, where nothing else is
+known.
+"""
 MOST_CELLS = 1 << 25
 
 
@@ -58,7 +60,7 @@ def past_of(
     weights: Any,
     n_threads: int | None,
 ) -> Past:
-    """What is remembered of the data that a model was just fitted to."""
+    """Return what is remembered of the data that a model was just fitted to."""
     fitted = NewSlices.checked(model, X, mode, constraint, absent, mask, weights)
     n_threads = threads.resolve(n_threads)
     with threads.limited_to(n_threads):
@@ -125,8 +127,9 @@ def arrive(
 
 
 def _fitted_anew(found: CPModel, early: EarlySlices, refit: Refit) -> tuple[CPModel, Status] | None:
-    """A fit of all slices so far, if it is better than what grew out of earlier ones, with its
-    components in the order of that."""
+    """Fit all slices so far; return that model, its components in the order of the present one, if
+    it is better.
+    """
     again = refit(early.tensor)
     if not again.loss < found.loss(early.tensor):
         return None
@@ -137,7 +140,7 @@ def _fitted_anew(found: CPModel, early: EarlySlices, refit: Refit) -> tuple[CPMo
 
 
 def _expected(model: CPModel, new: NewSlices) -> NewSlices:
-    """The data that a model expects, of some slices if there are many, as if it had come."""
+    """Return the data that a model expects, of some slices if there are many, as if it had come."""
     n_old, n_others = model.shape[new.mode], int(np.prod(model.shape, dtype=object))
     n_others //= n_old
     if n_others > MOST_CELLS:
@@ -156,7 +159,7 @@ def _expected(model: CPModel, new: NewSlices) -> NewSlices:
 
 
 def _grown_modes(known: tuple[Mode, ...] | None, new: NewSlices) -> tuple[Mode, ...] | None:
-    """The names of all rows, old and new."""
+    """Return the names of all rows, old and new."""
     if known is None:
         return None
     mode = known[new.mode]

@@ -16,7 +16,7 @@ from smartcpd._data.storage import Dense, SparseTensor
 from smartcpd._data.storage.conversion import joined
 
 ENOUGH = 16
-"""Cells that are not 0, for each parameter of a model of all slices so far."""
+"""Number of nonzero cells for each parameter of a model from which on slices are enough."""
 
 
 @dataclass(frozen=True)
@@ -29,12 +29,12 @@ class EarlySlices:
 
     @classmethod
     def of(cls, storage: Dense | SparseTensor, mode: int, rank: int) -> EarlySlices | None:
-        """Slices that were fitted together; None where there is no need to keep them."""
+        """Keep slices that were fitted together; None where there is no need to."""
         early = cls(mode, (storage,), _n_entries(storage))
         return None if early.are_enough(rank) else replace(early, pieces=(_copied(storage),))
 
     def plus(self, storage: Dense | SparseTensor) -> EarlySlices:
-        """These slices and new ones."""
+        """Return these slices and new ones."""
         return replace(self, pieces=(*self.pieces, _copied(storage)))
 
     @property
@@ -51,7 +51,7 @@ class EarlySlices:
         return self.n_entries >= 2 * self.n_fitted or self.are_enough(rank)
 
     def joined(self) -> EarlySlices:
-        """The same slices as one piece, taken for fitted."""
+        """Return the same slices as one piece, taken for fitted."""
         return replace(self, pieces=(joined(self.pieces, self.mode),), n_fitted=self.n_entries)
 
     @property
@@ -63,7 +63,9 @@ class EarlySlices:
 
 @singledispatch
 def _copied(piece: Dense | SparseTensor) -> Dense | SparseTensor:
-    """The same slices, whatever the user writes into an array; sparse tensors are copies."""
+    """Copy a piece, since the user may write into an array again; a sparse tensor is made of
+    copies.
+    """
     return piece
 
 
@@ -75,7 +77,7 @@ def _(piece: Dense) -> Dense:
 
 @singledispatch
 def _n_entries(piece: Dense | SparseTensor) -> int:
-    """How many cells say much: where events are rare, those without any say little."""
+    """Count the entries that say something; where events are rare, cells without any say little."""
     return sum(int(np.count_nonzero(values)) for values in piece.observed_values())
 
 

@@ -21,20 +21,22 @@ from smartcpd._methods.row_newton import Rows, Rule, improve_rows
 from smartcpd.errors import IncompatibleError
 
 FIRST_STEP = 1.0
-"""Of a column: how small the last step of new rows is before the other factors join."""
+"""The last step of new rows, relative to a column, before the other factors join."""
 SWEEPS = 40
 SETTLED, LOOSEST = 5e-3, 1e-1
 """Relative change of the factors in a sweep that ends an arrival: the former for the first slices,
 up to the latter as more is remembered, since what is left is led on by the slopes remembered."""
 RIDGE = 1e-9
-"""Of the diagonal: where two components have become alike, old rows stay what they were."""
+"""The share of the diagonal that is added to it: where two components have become alike, old rows
+stay what they were.
+"""
 
 
 class Grown(NamedTuple):
-    """What an arrival of new slices leads to."""
+    """The result of an arrival of new slices."""
 
     factors: list[np.ndarray]
-    """Old rows and new ones in the mode that grows."""
+    """The factors, with old rows and new ones in the mode that grows."""
     past: Past
     """What is remembered of all slices so far."""
     sweeps: int
@@ -74,7 +76,7 @@ def grow(new: NewSlices, past: Past, forgetting: float, n_threads: int) -> Grown
 
 
 def first_past(new: NewSlices, n_threads: int) -> Past:
-    """What is remembered of the data that a model was fitted to."""
+    """Return what is remembered of the data that a model was fitted to."""
     memories, total = {}, 0.0
     for k, A in enumerate(new.factors):
         if k != new.mode:
@@ -85,7 +87,9 @@ def first_past(new: NewSlices, n_threads: int) -> Past:
 
 
 def check_growth(new: NewSlices) -> None:
-    """A constraint on whole columns of the growing mode would have to change rows of the past."""
+    """Refuse a constraint on whole columns of the growing mode, which would change rows of the
+    past.
+    """
     constraint = new.constraints[new.mode]
     if constraint.columnwise:
         raise IncompatibleError(
@@ -98,8 +102,9 @@ def check_growth(new: NewSlices) -> None:
 def _carried(
     before: Sequence[np.ndarray], after: Sequence[np.ndarray], mode: int, rule: Rule
 ) -> np.ndarray:
-    """The old rows in terms of the new other factors: the least squares between the two models of
-    the old slices, which Gram matrices are enough for."""
+    """Return the old rows in terms of the new other factors: the least squares between the two
+    models of the old slices, which Gram matrices are enough for.
+    """
     A = before[mode]
     if rule.bounds is None:
         return A

@@ -1,7 +1,7 @@
-"""What is remembered of data that is not kept: how much every row of a factor would cost elsewhere.
+"""The memory of data that is not kept: how much every row of a factor would cost elsewhere.
 
-Of the slices that came before, each row of the other factors keeps a quadratic of their loss around
-where it was: a slope and an R x R Hessian. Rows and modes are taken as separate.
+For the slices that came before, each row of the other factors keeps a quadratic of their loss
+around where it was: a slope and an R x R Hessian. Rows and modes are taken as separate.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ class Memory:
 
     @classmethod
     def of(cls, A: np.ndarray, sums: RowSums) -> Memory:
-        """What sums at A say; where the loss curves downwards they say nothing about other
-        places."""
+        """Remember the sums at A; where the loss curves downwards they say nothing about other
+        places.
+        """
         bend = sums.bend
         if not all_positive(bend):
             values, vectors = np.linalg.eigh(bend)
@@ -75,7 +76,7 @@ class Past:
     mode : int
         The mode that grows.
     memories : dict
-        For every other mode.
+        The memory of every other mode.
     n_observed : float
         Cells that were observed, or their weights; those of older slices count less where they are
         forgotten. The same holds for ``loss``, the sum of their losses when they came.

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from smartcpd._fitting.model import CPModel
 
 INSIDE = 0.1
-"""Share of a first row that keeps it away from the bounds."""
+"""The share of a first row that keeps it away from the bounds."""
 RIDGE = 1e-9
 TINY = float(np.finfo(float).tiny)
 
@@ -42,7 +42,7 @@ class NewSlices:
     loss: Loss
     constraints: tuple[Constraint, ...]
     factors: tuple[np.ndarray, ...]
-    """Of the model, its weights absorbed in another mode than the one that is new."""
+    """The factors of the model, its weights absorbed in another mode than the one that is new."""
     mode: int
 
     @classmethod
@@ -56,7 +56,7 @@ class NewSlices:
         mask: Any,
         weights: Any,
     ) -> NewSlices:
-        """Refuse what does not fit the model before any work is done."""
+        """Check the data against the model before any work is done."""
         loss = model.loss_function
         if loss is None:
             raise InvalidParameterError(
@@ -85,7 +85,7 @@ class NewSlices:
         return slices_of(self.storage, self.loss, factors, mode, n_threads)
 
     def solved(self, n_threads: int, small_step: float = SMALL_STEP) -> Rows:
-        """The rows of the new slices; call it within `threads.limited_to`."""
+        """Return the rows of the new slices; call it within `threads.limited_to`."""
         slices = self.slices(self.mode, self.factors, n_threads)
         start = first_rows(self, n_threads)
         # Penalties stand next to the mean loss of the tensor that was fitted, whatever the number
@@ -96,7 +96,7 @@ class NewSlices:
         return found._replace(A=self._without_unobserved(found.A))
 
     def unobserved(self) -> np.ndarray:
-        """New slices of which nothing was observed."""
+        """New slices without observed cells."""
         return self.storage.unobserved_rows()[self.mode]
 
     def _without_unobserved(self, A: np.ndarray) -> np.ndarray:
@@ -117,7 +117,7 @@ def transform(
     weights: Any = None,
     n_threads: int | None = None,
 ) -> np.ndarray:
-    """The factor of one mode for new slices; see `smartcpd.CPModel.transform`."""
+    """Return the factor of one mode for new slices; see `smartcpd.CPModel.transform`."""
     new = NewSlices.checked(model, X, mode, constraint, absent, mask, weights)
     n_threads = threads.resolve(n_threads)
     with threads.limited_to(n_threads):
@@ -129,7 +129,7 @@ def transform(
 def with_new_rows(
     model: CPModel, X: Any, mode: int | str, constraint: Any, absent: str, mask: Any, weights: Any
 ) -> CPModel:
-    """A model of new slices alone, with their own rows in place of the model's."""
+    """Return a model of new slices alone, with their own rows in place of the model's."""
     A = transform(model, X, mode, constraint=constraint, absent=absent, mask=mask, weights=weights)
     place = checked_mode(model, mode)
     factors = [A if n == place else F for n, F in enumerate(model.factors)]
@@ -160,8 +160,9 @@ def report(new: NewSlices, found: Rows) -> None:
 
 
 def first_rows(new: NewSlices, n_threads: int) -> np.ndarray:
-    """Where the search begins: at 0; or if the model must be positive, near the least squares,
-    inside of the bounds and with the right mean."""
+    """Return where the search begins: at 0; or if the model must be positive, near the least
+    squares, inside of the bounds and with the right mean.
+    """
     others = [A for n, A in enumerate(new.factors) if n != new.mode]
     shape = (new.n_new, others[0].shape[1])
     if new.loss.domain is Domain.REAL:
@@ -185,7 +186,7 @@ def first_rows(new: NewSlices, n_threads: int) -> np.ndarray:
 
 
 def checked_mode(model: CPModel, mode: int | str) -> int:
-    """The number of a mode that is given by its number or its name."""
+    """Return the number of a mode that is given by its number or its name."""
     names = [m.name for m in model.named_modes]
     if isinstance(mode, str) and mode in names:
         return names.index(mode)
@@ -199,7 +200,7 @@ def checked_mode(model: CPModel, mode: int | str) -> int:
 
 
 def resolved_constraint(loss: Loss, choice: Any) -> Constraint:
-    """The constraint that a choice means for this loss, as for a fit."""
+    """Return the constraint that a choice means for this loss, as for a fit."""
     nonnegative = loss.domain is Domain.NONNEGATIVE
     default = "nonnegative" if nonnegative else "free"
     found = constraints.get(default if choice == "auto" else choice)
@@ -235,7 +236,7 @@ def _check_shape(model: CPModel, shape: tuple[int, ...], mode: int) -> None:
 
 
 def _check_labels(known: Sequence[Mode], given: Sequence[Mode], mode: int) -> None:
-    """The rows of the other modes must be the same ones."""
+    """Refuse data whose rows of the other modes are not those of the model."""
     for n, (old, new) in enumerate(zip(known, given, strict=True)):
         if n == mode:
             continue

@@ -1,7 +1,7 @@
 """Backgrounds: the loss of a tensor of zeros, which every sparse tensor is but for its nonzeros.
 
-The sum of l(0, m) over all cells, and its gradient, without visiting the cells where that can be
-avoided. One way a file.
+A background is the sum of l(0, m) over all cells, and its gradient, without visiting the cells
+where that can be avoided. Each file has one way to compute it.
 """
 
 from smartcpd._objectives.backgrounds.base import Background

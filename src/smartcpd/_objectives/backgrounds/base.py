@@ -1,4 +1,4 @@
-"""What a background is: the loss of a tensor of zeros, summed over all its cells."""
+"""The interface of backgrounds: the loss of a tensor of zeros, summed over all its cells."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which background a loss and a tensor get."""
+"""The choice of a background for a loss and a tensor."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ EXHAUSTIVE_CELLS = 1 << 25
 def choose(
     loss: Loss, shape: tuple[int, ...], n_threads: int, A: np.ndarray, exact: bool = True
 ) -> Background:
-    """The cheapest background that is exact, or as near as makes no difference, at the factors A.
+    """Return the cheapest background that is exact, or as near as makes no difference, at the
+    factors A.
 
     With ``exact=False`` the few cells that matter, or a sample, may stand for all of them in
     tensors that could also be passed over.

@@ -1,4 +1,4 @@
-"""A loss that is a quadratic of the model where the data is zero."""
+"""The background of a loss that is a quadratic of the model where the data is zero."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from smartcpd._objectives.backgrounds.quadratic import Quadratic, quadratic_sum
 
 @dataclass(frozen=True)
 class ClosedForm:
-    """Exact, at the cost of a pass over the factors."""
+    """A background that is exact, at the cost of a pass over the factors."""
 
     coefficients: tuple[float, float, float]
     shape: tuple[int, ...]

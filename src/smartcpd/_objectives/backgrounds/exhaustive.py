@@ -1,4 +1,4 @@
-"""Every cell visited, for tensors where that is affordable."""
+"""A background that visits every cell, for tensors where that is affordable."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from smartcpd.losses import Loss
 
 @dataclass(frozen=True)
 class Exhaustive:
-    """Exact for any loss, at the cost of a pass over all cells."""
+    """A background that is exact for any loss, at the cost of a pass over all cells."""
 
     loss: Loss
     shape: tuple[int, ...]

@@ -20,18 +20,22 @@ from smartcpd._objectives.backgrounds.quadratic import (
 from smartcpd.losses import Loss
 
 THRESHOLD = 0.05
-"""Below it, what Taylor's quadratic leaves of log(1 + m) is less than m³ / 3 = 4e-5."""
+"""Model values above this count as large; below, what Taylor's quadratic leaves of log(1 + m) is
+less than m³ / 3 = 4e-5.
+"""
 MAX_CELLS = 1 << 20
 MAX_VISITS = 1 << 24
 MAX_GROWTH = 1.05
 MAX_SQUARES = 1e9
-"""Of the sum of m²; beyond, what Taylor's quadratic adds and the cells take away again is lost to
-rounding."""
+"""The largest sum of m²; beyond, what Taylor's quadratic adds and the cells take away again is lost
+to rounding.
+"""
 
 
 @dataclass(frozen=True)
 class HotCells:
-    """For nonnegative models that are small nearly everywhere, as those of rare events are.
+    """A background for nonnegative models that are small nearly everywhere, as those of rare events
+    are.
 
     The cells are those that were large at the factors given to ``of``; when the factors have moved
     a good deal, they are looked up anew.
@@ -48,7 +52,9 @@ class HotCells:
     def of(
         cls, loss: Loss, shape: tuple[int, ...], n_threads: int, A: np.ndarray
     ) -> HotCells | None:
-        """With the cells that are large at A; None where they are too many, or far too large."""
+        """Find the cells that are large at A; return None where they are too many, or far too
+        large.
+        """
         squares = square_sum(A, shape)
         if not squares < MAX_SQUARES:
             return None
@@ -91,8 +97,9 @@ class HotCells:
         return Sum(total + correction.total, A, float(bound * bound / 12))
 
     def _bound(self, A: np.ndarray, curvature: float) -> float:
-        """The most that is left out at the other cells: by Taylor's theorem, at most
-        |curvature| * threshold / 3 of the sum of their m², which is known."""
+        """Return a bound of what is left out at the other cells: by Taylor's theorem, at most
+        |curvature| * threshold / 3 of the sum of their m², which is known.
+        """
         squares = QuadraticLoss(0.0, 2.0)
         hot = event_sum(self.cells, squares, "whole", A, False, self.n_threads).total
         return abs(curvature) * THRESHOLD / 3 * max(square_sum(A, self.shape) - hot, 0.0)

@@ -1,4 +1,4 @@
-"""A line in place of the derivative at the zeros, for sampled gradients."""
+"""A straight line in place of the derivative at the zeros, for sampled gradients."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Line = tuple[float, float]
 
 
 class Lines(NamedTuple):
-    """b0 + b1 m for the derivative l'(0, m), and for its convex part.
+    """Straight lines b0 + b1 m for the derivative l'(0, m), and for its convex part.
 
     A falling line has no lower bound: a model that grew since the fit would be driven to infinity
     before a sampled cell could tell. Constants stand in for such lines when the sum of m² over all
@@ -57,7 +57,7 @@ def fitted_lines(
 
 
 def _fit(block: Block, loss: Loss, m: np.ndarray, weights: np.ndarray) -> Line:
-    """Weighted least squares."""
+    """Fit a line by weighted least squares."""
     d = np.empty_like(m)
     block(np.zeros_like(m), m, loss.params, d)
     share = weights / weights.sum()
@@ -68,7 +68,7 @@ def _fit(block: Block, loss: Loss, m: np.ndarray, weights: np.ndarray) -> Line:
 
 
 def _level(line: Line, m: np.ndarray, weights: np.ndarray) -> Line:
-    """A falling line's mean."""
+    """Replace a falling line by its mean."""
     if line[1] >= 0:
         return line
     return float(line[0] + line[1] * (weights @ m) / weights.sum()), 0.0

@@ -19,7 +19,7 @@ N_PILOT = 1 << 12
 
 
 class Sampled:
-    """For any loss and any number of cells, with a standard error.
+    """A background for any loss and any number of cells, with a standard error.
 
     The quadratic is a control variate: whatever it is, the sum is unbiased; the closer it is to the
     loss, the less the sample matters. It is fitted to other cells, at each sum anew. Half of the
@@ -31,7 +31,7 @@ class Sampled:
     """
 
     quadratic: Quadratic | None = None
-    """What to use in place of the quadratic fitted at each sum."""
+    """The quadratic to use in place of the one that is fitted at each sum."""
 
     def __init__(
         self,
@@ -69,13 +69,15 @@ class Sampled:
         return Sum(total, gradient, self._variance(A, quadratic))
 
     def held_at(self, A: np.ndarray) -> Sampled:
-        """The same cells with the quadratic that suits the factors A, wherever sums are taken."""
+        """Return the same cells with the quadratic that suits the factors A, wherever sums are
+        taken.
+        """
         held = copy.copy(self)
         held.quadratic = fitted_quadratic(self.loss, A, self.pilot)
         return held
 
     def _variance(self, A: np.ndarray, quadratic: Quadratic) -> float:
-        """Of the estimated total, from every few of the cells."""
+        """Return the variance of the estimated total, from every few of the cells."""
         every = max(1, len(self.cells) // (4 * N_PILOT))
         m = model_values(A, self.cells, slice(None, None, every))
         residual = loss_at_zero(self.loss, m) - quadratic.at(m)

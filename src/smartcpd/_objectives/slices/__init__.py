@@ -1,4 +1,4 @@
-"""One factor at a time, the others fixed: its rows are then problems of their own.
+"""Sums for one factor at a time, the others fixed: its rows are then problems of their own.
 
 What a row costs, and its derivatives, are sums over the cells of its slice (`sums`: one storage a
 file). `newton` minimises them, `transform` does so for new slices, `growing` lets a mode grow.

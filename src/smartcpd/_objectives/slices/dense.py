@@ -16,7 +16,7 @@ from smartcpd._objectives.slices.terms import typical_data
 from smartcpd.losses import Loss
 
 CELLS_AT_ONCE = 1 << 18
-"""Of which a copy in float64 is made, and the products of their rows."""
+"""Number of cells that are copied to float64 at once, with the products of their rows."""
 
 Block = tuple[slice | int, ...]
 Piece = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -24,7 +24,9 @@ Piece = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class DenseSlices:
-    """m = A H', with H the products of the other factors' rows."""
+    """Sums over the slices of a dense array, whose model is A H' with H the products of the other
+    rows.
+    """
 
     array: np.ndarray | None
     """The data, with the mode of the slices first; None stands for zeros in every cell."""
@@ -48,7 +50,7 @@ class DenseSlices:
         return self._summed(A, want_derivatives=False).value
 
     def _summed(self, A: np.ndarray, want_derivatives: bool, expected: bool = False) -> RowSums:
-        """The sums; of Hessians the upper triangles."""
+        """Return the sums, with the upper triangles of the Hessians."""
         loss, sums = self.loss, RowSums.zeros(*A.shape)
         add = compiled_row_terms(self.n_threads > 1)
         A = np.require(A, np.float64, ["C", "W"])
@@ -79,7 +81,7 @@ class DenseSlices:
         return (
             np.require(x, np.float64, ["C", "W"]),
             np.empty((0, 0)) if w is None else np.require(w, np.float64, ["C", "W"]),
-            np.ascontiguousarray(H.T),
+            np.require(H.T, None, ["C", "W"]),
         )
 
     def row_totals(self) -> np.ndarray:
@@ -109,7 +111,7 @@ class DenseSlices:
 
 
 def _whole(sums: RowSums) -> RowSums:
-    """With the lower triangles of the Hessians, too."""
+    """Fill in the lower triangles of the Hessians."""
     for r in range(sums.bend.shape[1]):
         sums.bend[:, r:, r] = sums.bend[:, r, r:]
     return sums

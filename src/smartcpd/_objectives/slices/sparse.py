@@ -24,7 +24,7 @@ from smartcpd.losses import Loss
 
 EVENTS_AT_ONCE = 1 << 15
 PASSED_OVER = 1 << 22
-"""Up to this many cells, zeros are looked at one by one where they have no closed form."""
+"""Up to so many cells, zeros are looked at one by one where they have no closed form."""
 HEADROOM = 2.0
 SAMPLED_A_ROW = 256
 MOST_SAMPLED = 1 << 22
@@ -32,7 +32,8 @@ MOST_SAMPLED = 1 << 22
 
 @dataclass
 class SparseSlices:
-    """l(x, m) = l(0, m) + what an entry adds to it; the former is the background of every row.
+    """Sums over the slices of a sparse tensor: the loss of zeros for every cell, and what entries
+    add.
 
     Where the background looks at some cells only, they stay the same from call to call as long as
     they may, so that sums compare.
@@ -53,7 +54,7 @@ class SparseSlices:
         return self._summed(A, want_derivatives=False).value
 
     def _summed(self, A: np.ndarray, want_derivatives: bool) -> RowSums:
-        """The sums; without derivatives of the entries unless they are wanted."""
+        """Return the sums; without derivatives of the entries unless they are wanted."""
         sums = RowSums.zeros(*A.shape)
         factors = [A if n == self.mode else F for n, F in enumerate(self.factors)]
         factors = [np.ascontiguousarray(F, dtype=np.float64) for F in factors]
@@ -73,7 +74,9 @@ class SparseSlices:
         return np.bincount(column, weights=x, minlength=storage.shape[self.mode])
 
     def _add_background(self, factors: list[np.ndarray], sums: RowSums) -> Quadratic | None:
-        """The loss of a tensor of zeros; the quadratic that it is, or None if it is none."""
+        """Add the loss of a tensor of zeros; return the quadratic that it is, or None if it is
+        none.
+        """
         loss = self.loss
         if loss.background is not None:
             quadratic = Quadratic(*loss.background)
@@ -98,14 +101,14 @@ class SparseSlices:
         return None
 
     def _background(self, factors: list[np.ndarray]) -> Background:
-        """That of the call before, if it still holds."""
+        """Return the background of the call before, if it still holds, or a new one."""
         known = self._chosen
         stale = isinstance(known, HotCells) and known.is_stale(stack(factors))
         if known is not None and not stale:
             return known
         loss, shape = self.loss, self.storage.shape
         if math.prod(shape) > PASSED_OVER:
-            # Cells that would be large in a larger model, so that rows may grow.
+            # The cells are those that would be large in a larger model, so that rows may grow.
             factors = [(HEADROOM if n == self.mode else 1.0) * F for n, F in enumerate(factors)]
             hot = backgrounds.choose(loss, shape, self.n_threads, stack(factors), exact=False)
             if isinstance(hot, HotCells):
@@ -124,7 +127,7 @@ class SparseSlices:
         part: _Entries | _Correction,
         want_derivatives: bool = True,
     ) -> None:
-        """What some cells add."""
+        """Add what some cells contribute."""
         add = compiled_add_cells()
         for start in range(0, len(events), EVENTS_AT_ONCE):
             piece = slice(start, start + EVENTS_AT_ONCE)
@@ -165,7 +168,7 @@ class _Entries:
 
 @dataclass(frozen=True)
 class _Correction:
-    """Zeros at chosen cells: what a quadratic leaves of their loss, times a weight."""
+    """Corrections at chosen zeros: what a quadratic leaves of their loss, times a weight."""
 
     loss: Loss
     quadratic: Quadratic
@@ -177,7 +180,7 @@ class _Correction:
 
 
 def _add_quadratic(q: Quadratic, factors: list[np.ndarray], mode: int, sums: RowSums) -> None:
-    """The sum of q(m) over the slice of every row: column sums and Gram matrices are enough."""
+    """Add the sum of q(m) over the slice of every row, from column sums and Gram matrices."""
     others = [F for n, F in enumerate(factors) if n != mode]
     A = factors[mode]
     total = np.prod([F.sum(axis=0) for F in others], axis=0)

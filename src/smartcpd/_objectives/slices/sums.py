@@ -1,4 +1,4 @@
-"""What the rows of one factor cost, with derivatives, the other factors being fixed."""
+"""The cost of the rows of one factor, with derivatives, the other factors being fixed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class RowSums(NamedTuple):
     """Sums over the observed cells of each row's slice, weighted as the cells are."""
 
     value: np.ndarray
-    """(rows,)"""
+    """The cost, (rows,)."""
     slope: np.ndarray
     """The gradient, (rows x R)."""
     bend: np.ndarray
@@ -28,7 +28,7 @@ class RowSums(NamedTuple):
         return cls(np.zeros(n_rows), np.zeros((n_rows, rank)), np.zeros((n_rows, rank, rank)))
 
     def take(self, rows: np.ndarray, other: RowSums) -> RowSums:
-        """These sums, with those of another where ``rows`` is true."""
+        """Return these sums, with those of another where ``rows`` is true."""
         return RowSums(
             np.where(rows, other.value, self.value),
             np.where(rows[:, None], other.slope, self.slope),

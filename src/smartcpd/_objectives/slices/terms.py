@@ -19,7 +19,7 @@ class Terms(NamedTuple):
     bend: np.ndarray
 
     def weighted(self, w: np.ndarray | None) -> Terms:
-        """Times the weights; exactly 0 for a weight of 0."""
+        """Multiply by the weights; the result is exactly 0 for a weight of 0."""
         if w is None:
             return self
         return Terms(*(np.where(w != 0, w * part, 0.0) for part in self))
@@ -29,7 +29,7 @@ class Terms(NamedTuple):
 
 
 def cell_terms(loss: Loss, x: np.ndarray, m: np.ndarray) -> Terms:
-    """Of l(x, m)."""
+    """Return the terms of l(x, m)."""
     shape, x, m = m.shape, _flat(x), _flat(m)
     value, slope, bend = np.empty_like(m), np.empty_like(m), np.empty_like(m)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # a trial may go too far
@@ -51,10 +51,12 @@ def typical_data(loss: Loss, m: np.ndarray) -> np.ndarray:
 
 
 def _flat(a: np.ndarray) -> np.ndarray:
-    """As compiled blocks take it; a copy where the user's array is read-only."""
+    """Return a flat array as compiled blocks take it; a copy where the user's array is
+    read-only.
+    """
     return np.require(a, np.float64, ["C", "W", "E"]).reshape(-1)
 
 
 def quadratic_terms(q: Quadratic, m: np.ndarray) -> Terms:
-    """Of c0 + c1 m + c2 m² / 2."""
+    """Return the terms of c0 + c1 m + c2 m² / 2."""
     return Terms(q.at(m), q.c1 + q.c2 * m, np.full_like(m, q.c2))

@@ -1,4 +1,4 @@
-"""Which fit a checkpoint belongs to: its data and what was asked for."""
+"""The identity of a fit, which says whether a checkpoint belongs to it."""
 
 from __future__ import annotations
 
@@ -21,20 +21,22 @@ from smartcpd.errors import CheckpointError
 from smartcpd.partitions.tensor import PartitionedTensor
 
 ALL_BYTES = 1 << 26
-"""Of an array, up to which every byte counts; of a longer one, stretches from all over it do."""
+"""The size of arrays, in bytes, up to which every byte is hashed; of longer ones, stretches from
+all over them are.
+"""
 STRETCHES = 64
 
 
 @dataclass(frozen=True)
 class Identity:
-    """The data, by a digest, and the settings, by name."""
+    """The data of a fit, as a digest, and its settings, by name."""
 
     data: str
     settings: dict[str, Any]
     random: str
-    """A digest of where random numbers begin ..."""
+    """A digest of the state in which random numbers begin."""
     entropy: int | None
-    """... and what that follows from, if it is a number."""
+    """The seed of that state, if it is a number."""
 
     @classmethod
     def of(cls, problem: Problem, asked: dict[str, Any], rng: np.random.Generator) -> Identity:
@@ -64,7 +66,7 @@ class Identity:
 
 
 def check_same(before: Identity, now: Identity, path: Path) -> None:
-    """Refuse to go on with another fit."""
+    """Raise an error if a checkpoint belongs to another fit."""
     names = sorted(before.settings.keys() | now.settings.keys())
     differences = [
         f"{name} was {before.settings.get(name)!r} and is {now.settings.get(name)!r}"
@@ -84,7 +86,7 @@ def check_same(before: Identity, now: Identity, path: Path) -> None:
 
 @singledispatch
 def data_digest(storage: Storage) -> str:
-    """Shape and kind, with a hash of what the tensor holds; each kind of storage has its own."""
+    """Return the shape and kind of a tensor, with a hash of what it holds."""
     raise TypeError(f"{type(storage).__name__} is no storage that a digest is known for.")
 
 
@@ -114,7 +116,7 @@ def _(storage: PartitionedTensor) -> str:
 
 
 def _remark(storage: Dense | SparseTensor) -> str:
-    """What a digest says of cells that do not all count the same."""
+    """Say whether cells are missing or do not all count the same."""
     if storage.weights is None:
         return ""
     return f", {storage.n_missing} missing" if storage.n_missing else ", weighted"
@@ -123,7 +125,7 @@ def _remark(storage: Dense | SparseTensor) -> str:
 def _described(
     storage: Storage, kind: str, arrays: Sequence[np.ndarray], weights: np.ndarray | None = None
 ) -> str:
-    """A digest of arrays, of which the last one holds the values."""
+    """Return the digest of arrays, of which the last one holds the values."""
     shape = "x".join(map(str, storage.shape))
     every = arrays if weights is None else [*arrays, weights]
     return f"{shape} {arrays[-1].dtype.name}, {kind}, {_digest(map(_stretches, every))}"
@@ -137,7 +139,7 @@ def _digest(parts: Iterable[bytes]) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """A parameter as JSON can hold it and people can read it."""
+    """Return a parameter in a form that JSON can hold and people can read."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, np.ndarray):

@@ -29,19 +29,21 @@ HEADER = "checkpoint.json"
 SUFFIX = ".checkpoint"
 MODELS = 60
 """About how many arrays of the size of a model a checkpoint holds: a quasi-Newton method remembers
-its last 20 steps, two arrays each."""
+its last 20 steps, two arrays each.
+"""
 
 
 @dataclass
 class Node:
-    """A stage or a loop, as far as it got."""
+    """The progress of a stage or a loop."""
 
     children: list[Node] = field(default_factory=list)
     done: bool = False
     result: Any = None
     world: Any = None
-    """The state of what the stage changes, after it or, of a loop, when it was last seen. Only the
-    last of several completed stages has it: the next one changes it anyway."""
+    """The state of what the stage changes, after it or, for a loop, when it was last seen. Only the
+    last of several completed stages has it: the next one changes it anyway.
+    """
     cursor: int = 0
 
     def plain(self) -> dict[str, Any]:
@@ -55,7 +57,9 @@ class Node:
 
 @dataclass
 class Journal:
-    """A journal without a path keeps nothing, and costs nothing."""
+    """A record of the completed stages of a fit; without a path it keeps nothing, and costs
+    nothing.
+    """
 
     path: Path | None = None
     every: float = 30.0
@@ -67,7 +71,7 @@ class Journal:
         self._written = time.monotonic()
 
     def branch(self, name: str) -> Journal:
-        """The journal of a part of the fit that may run beside others."""
+        """Return the journal of a part of the fit that may run beside others."""
         if self.path is None:
             return self
         path = self.path / f"{name}{SUFFIX}"
@@ -80,7 +84,7 @@ class Journal:
         compute: Callable[[], T],
         complete: Callable[[T], bool] = lambda result: True,
     ) -> T:
-        """What ``compute`` returns, now or when it was completed before.
+        """Return what ``compute`` returns, now or when it was completed before.
 
         ``world`` are the objects that it changes. A result that is not ``complete`` is not kept.
         """
@@ -105,7 +109,8 @@ class Journal:
         return result
 
     def loop(self, world: Sequence[Any]) -> Callable[[], None]:
-        """To be called after each step of a loop that changes nothing but ``world``.
+        """Return a function to be called after each step of a loop that changes nothing but
+        ``world``.
 
         If the loop was interrupted before, ``world`` is now what it was then.
         """
@@ -122,8 +127,9 @@ class Journal:
         return seen
 
     def write(self) -> None:
-        """Put everything on disk; if that is impossible now, the fit is worth more than its
-        checkpoint and goes on."""
+        """Write everything to disk; if that is impossible now, the fit is worth more than its
+        checkpoint and goes on.
+        """
         if self.path is None:
             return
         try:
@@ -160,7 +166,7 @@ class Journal:
 
 
 def entropy_in(folder: str | os.PathLike[str]) -> int | None:
-    """What a fit without a seed began with, if there is a checkpoint of it."""
+    """Return the seed of a fit that was given none, if there is a checkpoint of it."""
     header = Path(folder) / HEADER
     return Identity.read(header).entropy if header.exists() else None
 
@@ -172,7 +178,7 @@ def opened(
     resume: bool,
     n_parameters: int,
 ) -> Journal:
-    """The journal of a fit in a folder, which is made if need be.
+    """Return the journal of a fit in a folder, which is made if need be.
 
     A fit that goes on must be the fit that was begun; another one begins with an empty folder.
     """

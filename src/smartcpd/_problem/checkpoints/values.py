@@ -19,7 +19,7 @@ ClassT = TypeVar("ClassT", bound=type)
 
 
 def kept_value(cls: ClassT) -> ClassT:
-    """A dataclass, NamedTuple or list whose instances may be part of a state."""
+    """Mark a dataclass, NamedTuple or list whose instances may be part of a state."""
     if dataclasses.is_dataclass(cls):
         names = [field.name for field in dataclasses.fields(cls)]
         _WAYS[cls.__name__] = (
@@ -35,7 +35,7 @@ def kept_value(cls: ClassT) -> ClassT:
 
 
 def freeze(value: Any) -> Any:
-    """Plain data that later changes of the value do not reach."""
+    """Return plain data that later changes of the value do not reach."""
     if value is None or type(value) in (bool, int, float, str):
         return value
     if isinstance(value, np.ndarray):
@@ -60,7 +60,7 @@ def freeze(value: Any) -> Any:
 
 
 def thaw(plain: Any) -> Any:
-    """The value again."""
+    """Return the value that plain data stands for."""
     if isinstance(plain, list):
         return [thaw(part) for part in plain]
     if isinstance(plain, np.ndarray):
@@ -100,7 +100,7 @@ def restore(target: Any, plain: Any) -> None:
 
 
 def _rebuilt(cls: type, names: list[str], parts: list[Any]) -> Any:
-    """Without the constructor, which may compute what is already here."""
+    """Rebuild an object without its constructor, which may compute what is already here."""
     value: Any = object.__new__(cls)
     for name, part in zip(names, parts, strict=True):
         object.__setattr__(value, name, part)
@@ -108,5 +108,5 @@ def _rebuilt(cls: type, names: list[str], parts: list[Any]) -> Any:
 
 
 def _spawned(rng: np.random.Generator) -> int:
-    """Generators made from this one so far, which its own state does not tell."""
+    """Return how many generators were made from this one, which its own state does not tell."""
     return getattr(rng.bit_generator.seed_seq, "n_children_spawned", 0)

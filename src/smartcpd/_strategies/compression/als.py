@@ -11,9 +11,9 @@ from smartcpd._common.stacked import offsets, unstack
 from smartcpd._kernels.core_sweeps import compiled_core_sweeps
 
 MOMENTUM = 0.5
-"""At first."""
+"""The momentum at first."""
 LARGE = 1 << 15
-"""Numbers in a core from which on float32 is worth its haste."""
+"""Number of entries of a core from which on float32 is worth its haste."""
 
 
 @dataclass
@@ -67,7 +67,7 @@ class Starts:
         return few
 
     def joined(self, others: Starts) -> Starts:
-        """These starts and others, to go on with side by side."""
+        """Return these starts and others, to go on with side by side."""
         both = Starts(self.core, np.concatenate([self.factors, others.factors]))
         for name in ("residuals", "momentum", "plain", "before"):
             setattr(both, name, np.concatenate([getattr(self, name), getattr(others, name)]))

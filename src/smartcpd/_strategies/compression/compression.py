@@ -1,4 +1,4 @@
-"""From a tensor to its core: rows scaled so that noise is even, then truncated bases of all modes.
+"""The compression of a tensor to its core: rows scaled so that noise is even, then truncated bases.
 
 The bases come from Gram matrices that are summed slab by slab, so no unfolding and no copy of the
 tensor is ever made; the largest array is the tensor with its first mode already compressed.
@@ -20,7 +20,7 @@ LOWEST_SCALE = 0.05
 """A slice with a smaller share of the mean than this is scaled as if it had it."""
 LARGEST_GRAM = 600
 GRAM_CELLS = 1 << 21
-"""As many cells tell a basis as well as more would."""
+"""Number of cells that tell a basis as well as more would."""
 
 
 def is_linear(loss: Loss) -> bool:
@@ -36,8 +36,8 @@ class Scales:
 
     @classmethod
     def of(cls, storage: Dense, loss: Loss) -> Scales:
-        """The variance of a cell is taken as a power of its mean: 0 for real data, 1 for counts, 2
-        for positive measurements; the mean as a product over its slices.
+        """Choose scales by which the variance of a cell is a power of its mean: 0 for real data, 1
+        for counts, 2 for positive measurements; the mean is taken as a product over its slices.
         """
         if loss.data is Data.REAL:
             return cls([np.ones(size) for size in storage.shape])
@@ -51,7 +51,7 @@ class Scales:
 
 @dataclass(frozen=True)
 class Core:
-    """The scaled tensor is about ``core`` times the basis of each mode."""
+    """A core: the scaled tensor is about ``core`` times the basis of each mode."""
 
     core: np.ndarray
     bases: list[np.ndarray]
@@ -113,7 +113,7 @@ def _scaled_slabs(
 
 
 def _gram(storage: Dense, mode: int, scales: Scales, filling: Filling | None) -> np.ndarray:
-    """Of all slabs, or of some that are spread over a large tensor."""
+    """Return the Gram matrix of all slabs, or of some that are spread over a large tensor."""
     gram = np.zeros((storage.shape[mode], storage.shape[mode]))
     every = max(1, storage.n_cells // GRAM_CELLS)
     for _, slab in _scaled_slabs(storage, mode, scales, filling, every):

@@ -1,4 +1,4 @@
-"""From components of a core to factors that a fit can start from."""
+"""The expansion of components of a core to factors that a fit can start from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands for the missing cells of a dense tensor while it is compressed."""
+"""A model that stands for the missing cells of a dense tensor while it is compressed."""
 
 from __future__ import annotations
 

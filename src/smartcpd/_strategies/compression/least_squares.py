@@ -1,4 +1,4 @@
-"""One factor by least squares, the others being known."""
+"""Least squares for one factor, the others being known."""
 
 from __future__ import annotations
 

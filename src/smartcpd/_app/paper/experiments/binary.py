@@ -19,13 +19,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DENSITY = {0.2: 5, 0.3: 15, 0.4: 28, 0.5: 40}
-"""Percent of ones that the paper states for A_max."""
+"""Per cent of ones that the paper states for each A_max."""
 RATE = 1e-2
-"""Of GCP-OPT: the best of 1e-3, 3e-3, 1e-2 and 3e-2 at A_max=0.3, data not among the trials."""
+"""The learning rate of GCP-OPT: the best of 1e-3, 3e-3, 1e-2 and 3e-2 at A_max=0.3, on data that is
+not among the trials.
+"""
 AIM = 1e-2
 SHOWN = "A_max=0.3"
 BINS = 5
-"""For each power of ten."""
+"""Number of bins for each power of ten."""
 
 
 def task(size: int, rank: int, a_max: float, seed: int) -> Task:
@@ -75,7 +77,7 @@ def draw(plan: Plan, runs: Runs) -> dict[str, Figure]:
 
 
 def histograms(plan: Plan, runs: Runs) -> Figure:
-    """A row of axes, one for each density; bars of all solvers next to each other."""
+    """Draw a row of axes, one for each density, with bars of all solvers next to each other."""
     from matplotlib.ticker import MaxNLocator
 
     figure = figures.blank(len(plan.panels), height=2.3, sharex=True, sharey=True)

@@ -1,4 +1,4 @@
-"""What experiments with one figure of errors share."""
+"""Figures and tables of experiments that measure the error of the factors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def draw_errors(name: str) -> Callable[[Plan, Runs], dict[str, Figure]]:
-    """MSE against time and against entries, of the only panel."""
+    """Make the function that draws the error of the only panel against time and against entries."""
 
     def draw(plan: Plan, runs: Runs) -> dict[str, Figure]:
         (panel,) = plan.panels
@@ -32,7 +32,7 @@ def draw_errors(name: str) -> Callable[[Plan, Runs], dict[str, Figure]]:
 
 
 def error_table(name: str, plan: Plan, runs: Runs, aims: tuple[float, ...], note: str) -> Table:
-    """Errors in the end and medians of the times to some errors, a line for each solver."""
+    """Return errors at the end and medians of the times to some errors, a line for each solver."""
     header = ["data", "solver", "MSE, mean", "median", *(f"time to {aim:g}" for aim in aims)]
     rows = []
     for panel in plan.panels:

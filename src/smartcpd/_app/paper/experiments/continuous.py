@@ -12,7 +12,9 @@ from smartcpd._app.paper.runs import Runs
 from smartcpd._app.paper.tables import Table
 
 RATE = 3e-2
-"""Of GCP-OPT: the best of 1e-3, 3e-3, 1e-2 and 3e-2 at 100x100x100, data not among the trials."""
+"""The learning rate of GCP-OPT: the best of 1e-3, 3e-3, 1e-2 and 3e-2 at 100x100x100, on data that
+is not among the trials.
+"""
 AIMS = (1e-2, 1e-3)
 
 

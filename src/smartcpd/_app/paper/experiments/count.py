@@ -26,12 +26,14 @@ PAPER = {
 }
 """Mean and median MSE that the paper prints after 100 s."""
 RATE = 1e-2
-"""Of GCP-OPT: the best of 1e-3, 3e-3, 1e-2 and 3e-2 at R=20, data not among the trials."""
+"""The learning rate of GCP-OPT: the best of 1e-3, 3e-3, 1e-2 and 3e-2 at R=20, on data that is not
+among the trials.
+"""
 AIM = 1e-2
 
 
 class Iterations(NamedTuple):
-    """What an iteration is made of, and how many entries it reads."""
+    """How an iteration divides its time, and how many entries it reads."""
 
     parts: list[Breakdown]
     n_entries: int
@@ -73,7 +75,7 @@ def plan(options: Options) -> Plan:
 
 
 def shown_panel(plan: Plan) -> Panel:
-    """The one that the paper draws, R=20, if it is there."""
+    """Return the panel that the paper draws, R=20, if it is there."""
     return plan.panels[len(plan.panels) // 2]
 
 
@@ -90,7 +92,7 @@ def draw(plan: Plan, runs: Runs) -> dict[str, Figure]:
 
 
 def draw_parts(found: list[Breakdown]) -> Figure:
-    """Bars of what an iteration is made of."""
+    """Draw bars of the parts of an iteration."""
     figure = figures.blank(1, width=figures.COLUMN_WIDTH, height=2.0)
     (ax,) = figure.axes
     places = range(len(found))
@@ -121,7 +123,7 @@ def tables(plan: Plan, runs: Runs) -> list[Table]:
 
 
 def errors(plan: Plan, runs: Runs) -> Table:
-    """The paper's table with our figures next to its own."""
+    """Return the paper's table with our figures next to its own."""
     ranks = [int(panel.name.removeprefix("R=")) for panel in plan.panels]
     header = ["solver", ""]
     for rank in ranks:

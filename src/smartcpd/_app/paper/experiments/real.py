@@ -1,4 +1,4 @@
-"""What the three experiments on real data share: mean loss against time, for two ranks."""
+"""The common part of the three experiments on real data: mean loss against time, for two ranks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 N_FIBERS = 40
-"""Of an iteration, as in the paper."""
+"""Number of fibers of an iteration, as in the paper."""
 NEAR = 1e-3
 """A solver has arrived when its loss is within this share of where it ends."""
 FLOOR = 1e-4
@@ -33,7 +33,7 @@ RIVALS = ("GCP-OPT", "GGN")
 
 @dataclass(frozen=True)
 class RealCase:
-    """Real data, and what the paper does with it."""
+    """Real data, and the setting of the paper for it."""
 
     name: str
     title: str
@@ -41,17 +41,17 @@ class RealCase:
     loss: str
     ranks: tuple[int, int]
     rate: float
-    """Of GCP-OPT, the best of a few at the first rank."""
+    """The learning rate of GCP-OPT, the best of a few at the first rank."""
     with_ggn: bool
     load: Callable[[bool], RealData]
-    """The data; whether the network may be used."""
+    """Loads the data, given whether the network may be used."""
     stand_in: Callable[[], RealData]
     paper: str
-    """What the paper states."""
+    """What the paper states about the data, in words."""
 
 
 def experiment(case: RealCase) -> Experiment:
-    """The experiment on this data."""
+    """Make the experiment on this data."""
     return Experiment(
         case.name,
         case.title,
@@ -63,7 +63,9 @@ def experiment(case: RealCase) -> Experiment:
 
 
 def data_for(case: RealCase, options: Options) -> RealData:
-    """The real data; a simulated stand-in only where the user asked for one or a quick look."""
+    """Return the real data; a simulated stand-in only where the user asked for one or a
+    quick look.
+    """
     try:
         return case.load(not options.quick)
     except DataNotFoundError as error:
@@ -125,7 +127,8 @@ def draw(case: RealCase, plan: Plan, runs: Runs) -> dict[str, Figure]:
 
 
 def above_lowest(runs: Runs, panel: str) -> Runs:
-    """Runs whose error is how far their loss is above the lowest of the panel, relative to it.
+    """Return runs whose error is how far their loss is above the lowest of the panel, as a share of
+    it.
 
     Losses themselves would need two scales: they begin a hundred times as high as they end, and end
     a few percent from each other.
@@ -138,7 +141,7 @@ def above_lowest(runs: Runs, panel: str) -> Runs:
 
 
 def _headline(data: RealData) -> str:
-    """Who only sees the picture must see what it is of."""
+    """Return the headline, which warns readers who see only the picture of simulated data."""
     shape = "x".join(map(str, data.shape))
     return textwrap.fill(f"{data.source}, {shape}", 66)
 
@@ -167,7 +170,7 @@ def aim(loss: float) -> float:
 
 
 def times_to(runs: Runs, panel: str, solver: str, rival: str) -> np.ndarray:
-    """Seconds, trial by trial, until a solver is within 0.1 % of where a rival ends."""
+    """Return the seconds, trial by trial, until a solver is within 0.1 % of where a rival ends."""
     ends = {run.trial: run.final("loss") for run in runs.of(panel, rival)}
     mine = [run for run in runs.of(panel, solver) if run.trial in ends]
     return np.array([run.seconds_to("loss", aim(ends[run.trial])) for run in mine])

@@ -30,12 +30,12 @@ TITLES = {
     ZEROS: "(d) counts, mostly zeros",
 }
 SPARSE_SCALE = 0.5
-"""Of the factors of counts that are mostly zeros."""
+"""The scale of the factors of counts that are mostly zeros."""
 
 
 def continuous_task(size: int, rank: int, seed: int) -> Task:
     X, truth = datasets.gaussian((size,) * 3, rank, snr=SNR, random_state=seed)
-    # The loss is for data that is not negative, and so are all but very few cells.
+    # The loss is for nonnegative data, which all but very few cells are.
     return Task(np.maximum(X, 0.0), rank, "poisson", truth, seed=seed)
 
 
@@ -47,7 +47,7 @@ def count_task(size: int, rank: int, scale: float, seed: int) -> Task:
 
 
 def rules() -> tuple[Contender, ...]:
-    """Each step rule with each map that suits it."""
+    """Return a contender for each step rule with each map that suits it."""
     return (
         who.smartcpd("adagrad, a log a", mirror="entropy", step="adagrad"),
         who.smartcpd("adagrad, ½a²", mirror="quadratic", step="adagrad"),

@@ -1,4 +1,4 @@
-"""What a tile says of its rows: a descent from where the model is, in this process or another."""
+"""A descent on one tile, from where the model is, in this process or another."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from smartcpd._data.storage import Dense
 from smartcpd._data.tiled.tiles import RowsByMode
 from smartcpd._methods.base import Settings
 from smartcpd._methods.descents import Descents
+from smartcpd._methods.growing_samples import SAMPLED
 from smartcpd._methods.tracker import Tracker
 from smartcpd._problem.checkpoints.journal import Journal
 from smartcpd._problem.problem import Problem
-from smartcpd._strategies.subsampled import SAMPLED
 
 UNLIMITED = 1 << 30
 
@@ -27,7 +27,7 @@ class TileTask:
     before: np.ndarray
     """The stacked factors of these rows."""
     n_cells: float
-    """That the fibers have together, about."""
+    """About how many cells the fibers have together."""
     seed: int
     elapsed: float
     """Seconds that the fit has taken so far."""
@@ -38,20 +38,21 @@ class Found:
     """The rows of a tile after a descent on it."""
 
     A: np.ndarray
-    """Stacked, each component's scale shared among modes as it was before."""
+    """The stacked factors, each component's scale shared among modes as it was before."""
     seen: np.ndarray
     """The weight of the cells of each row that were used."""
     weight: float
-    """Of all cells that were used."""
+    """The weight of all cells that were used."""
     loss_before: float
-    """Of the model that the descent began with."""
+    """The mean loss of the model that the descent began with."""
     entries: int
-    """That were read, as often as they were."""
+    """Number of entries that were read, counting repeated reads."""
 
 
 def descended(problem: Problem, settings: Settings, task: TileTask) -> Found | None:
-    """A descent on random fibers of a tile, which is the storage of the problem; None if nothing of
-    it was observed."""
+    """Descend on random fibers of a tile, which is the storage of the problem; return None if
+    nothing of it was observed.
+    """
     tile = problem.storage
     assert isinstance(tile, Dense)
     if not tile.n_observed:
@@ -85,10 +86,10 @@ def descents_on(
 
 
 def _aligned(found: np.ndarray, before: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """The same model, each component's scale shared among modes in the ratios of before.
+    """Return the same model, each component's scale shared among modes in the ratios of before.
 
-    A tile leaves it open how its rows share the scale of a component; rows of different tiles
-    would come to differ in that.
+    A tile leaves it open how its rows share the scale of a component; rows of different tiles would
+    come to differ in that.
     """
     growth = np.array(
         [

@@ -1,0 +1,56 @@
+"""Quasi-Newton descents over all cells of a dense tensor: the finish of dense fits."""
+
+from __future__ import annotations
+
+from smartcpd._common.stacked import stack
+from smartcpd._data.storage import Dense
+from smartcpd._methods.base import Method, Result, Task
+from smartcpd._methods.descents import FINISHED, Descents
+from smartcpd._methods.tracker import Tracker
+from smartcpd._problem.bounds import check_bounds
+from smartcpd._problem.history import Status
+from smartcpd._problem.problem import Problem
+from smartcpd.errors import IncompatibleError
+
+CROWDED_FINISHED = 5e-6
+"""What a finish may still gain where a model is crowded: solutions of almost the same loss abound
+there, and descents are slow."""
+
+
+def is_crowded(problem: Problem) -> bool:
+    """Whether there are more components than a mode has rows."""
+    return problem.rank > min((n for n in problem.shape if n > 1), default=1)
+
+
+def finished(problem: Problem) -> float:
+    """What the last steps of a finish may still gain, relative to the resolution of the loss."""
+    return CROWDED_FINISHED if is_crowded(problem) else FINISHED
+
+
+def check_dense(problem: Problem, solver: str) -> None:
+    """Refuse what descents on dense data do not serve."""
+    check_bounds(problem, solver)
+    if not isinstance(problem.storage, Dense):
+        raise IncompatibleError(
+            f"Solver '{solver}' reads dense arrays; got {problem}. Use solver='auto', or pass "
+            "X.to_dense() if it fits in memory."
+        )
+
+
+def _run(task: Task) -> Result:
+    """Descend from a start; superfluous components are merged first."""
+    problem = task.problem
+    tracker = Tracker(problem, task.settings, task.observe, task.rng)
+    descents = Descents(problem, task.settings, tracker, task.rng)
+    A = stack(task.start)
+    descents.compile(A)
+    tracker.begin_with(A[:, : problem.rank])
+
+    def loop() -> Status:
+        B = descents.reduced(A) if A.shape[1] > problem.rank else A
+        return descents.run(B, "finish", finished(problem)).status()
+
+    return tracker.follow(loop)
+
+
+quasi_newton = Method("quasi-newton", _run, lambda problem: check_dense(problem, "quasi-newton"))

@@ -1,0 +1,46 @@
+"""Which strategy data in memory gets when the user does not say."""
+
+from __future__ import annotations
+
+from smartcpd._data.storage import SparseTensor
+from smartcpd._methods.base import Method, Settings
+from smartcpd._methods.expected_counts import serves
+from smartcpd._methods.smd import smd
+from smartcpd._problem.bounds import are_bounds
+from smartcpd._problem.problem import Problem
+from smartcpd._strategies.base import Strategy
+from smartcpd._strategies.completion import completion
+from smartcpd._strategies.dense import dense
+from smartcpd._strategies.few_events import few_events, suits
+from smartcpd._strategies.simplex import serves as serves_simplex
+from smartcpd._strategies.simplex import simplex
+from smartcpd._strategies.sparse import sparse
+from smartcpd._strategies.subsampled import FULL_PASSES, subsampled
+
+
+def choice_in_memory(problem: Problem, settings: Settings) -> tuple[Strategy | Method, str]:
+    """The strategy for a problem, or the method where no strategy serves it, and why."""
+    storage = problem.storage
+    if settings.stochastic:
+        return smd, "you chose how stochastic steps are made"
+    if isinstance(storage, SparseTensor):
+        return _for_sparse(problem, storage)
+    if not are_bounds(problem):
+        if serves_simplex(problem):
+            return simplex, "X is dense counts or events, with columns on the simplex"
+        return smd, "the constraints are more than bounds on single entries"
+    if storage.n_cells > FULL_PASSES:
+        return subsampled, f"X is dense and has more than {FULL_PASSES} cells"
+    if suits(problem):
+        return few_events, "X is dense but has fewer events than three a parameter"
+    return dense, f"X is dense and has at most {FULL_PASSES} cells"
+
+
+def _for_sparse(problem: Problem, storage: SparseTensor) -> tuple[Strategy | Method, str]:
+    if storage.absent == "unobserved":
+        if are_bounds(problem):
+            return completion, "X is sparse, and only what it stores was observed"
+        return smd, "the constraints are more than bounds on single entries"
+    if storage.nnz == 0 or not serves(problem):
+        return smd, "X is sparse, and its loss or constraint has no multiplicative updates"
+    return sparse, "X is sparse counts or events"

@@ -1,0 +1,94 @@
+"""Strategies and methods by name."""
+
+from __future__ import annotations
+
+from smartcpd._data.tiled import TiledArray
+from smartcpd._methods.als import als
+from smartcpd._methods.base import Method
+from smartcpd._methods.dense_descent import quasi_newton
+from smartcpd._methods.gcp_adam import gcp_adam
+from smartcpd._methods.ggn import ggn
+from smartcpd._methods.growing_samples import growing_samples
+from smartcpd._methods.lbfgs import lbfgs
+from smartcpd._methods.md import md
+from smartcpd._methods.mm import mm
+from smartcpd._methods.smd import smd
+from smartcpd._methods.tile_descents import tile_descents
+from smartcpd._problem.problem import Problem
+from smartcpd._strategies.base import Strategy
+from smartcpd._strategies.completion import completion
+from smartcpd._strategies.dense import dense
+from smartcpd._strategies.few_events import few_events
+from smartcpd._strategies.partitioned import partitioned
+from smartcpd._strategies.simplex import simplex
+from smartcpd._strategies.sparse import sparse
+from smartcpd._strategies.subsampled import subsampled
+from smartcpd._strategies.tiled import tiled
+from smartcpd.errors import IncompatibleError, InvalidParameterError
+from smartcpd.partitions.tensor import PartitionedTensor, unread
+
+AUTO = "auto"
+STRATEGIES: tuple[Strategy, ...] = (
+    dense,
+    sparse,
+    completion,
+    few_events,
+    simplex,
+    subsampled,
+    tiled,
+    partitioned,
+)
+METHODS: tuple[Method, ...] = (
+    smd,
+    mm,
+    md,
+    als,
+    lbfgs,
+    ggn,
+    gcp_adam,
+    quasi_newton,
+    growing_samples,
+    tile_descents,
+)
+_BY_NAME: dict[str, Strategy | Method] = {s.name: s for s in STRATEGIES} | {
+    m.name: m for m in METHODS
+}
+
+
+def names() -> list[str]:
+    """What ``solver=`` may be."""
+    return [AUTO, *_BY_NAME]
+
+
+def get(solver: str | Strategy | Method) -> Strategy | Method | None:
+    """The strategy or method of a name, None for "auto"; one with settings of its own is taken as
+    it is."""
+    if isinstance(solver, Strategy | Method):
+        return solver
+    if solver == AUTO:
+        return None
+    if solver not in _BY_NAME:
+        raise InvalidParameterError(f"Unknown solver {solver!r}. Names: {', '.join(names())}.")
+    return _BY_NAME[solver]
+
+
+def check(solver: Strategy | Method, problem: Problem) -> None:
+    """Refuse a problem that a solver cannot serve, or that does not fit in memory."""
+    check_parts(solver, problem)
+    solver.check(problem)
+
+
+def check_parts(solver: Strategy | Method, problem: Problem) -> None:
+    """Refuse data in parts where a solver needs it whole, or where not even a part has room."""
+    storage = problem.storage
+    able = ", ".join(repr(name) for name, each in _BY_NAME.items() if each.reads_parts)
+    if isinstance(storage, TiledArray) and not solver.reads_parts:
+        raise IncompatibleError(
+            f"Solver '{solver.name}' needs X in memory, and {storage.source.title} of shape "
+            f"{problem.shape} is larger than max_memory allows. Allow more, or use one of the "
+            f"solvers {able}."
+        )
+    if isinstance(storage, PartitionedTensor):
+        if not solver.reads_parts:
+            raise unread(storage, f"solver '{solver.name}' does not do that (those of {able} do)")
+        storage.fit_needs(problem.rank).check()
