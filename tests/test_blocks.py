@@ -71,7 +71,7 @@ KINDS = (
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_array_is_read_in_blocks(kind, planted, tmp_path):
     X = as_kind(kind, planted.data, tmp_path)
-    storage = smartcpd._data.storage.as_storage(X, max_memory=SMALL)
+    storage = smartcpd._data.opening.as_storage(X, max_memory=SMALL)
     assert isinstance(storage, TiledArray)
     assert storage.shape == SHAPE
     assert len(list(itertools.product(*(range(len(e) - 1) for e in storage.edges)))) > 1
@@ -81,7 +81,7 @@ def test_every_kind_of_array_is_read_in_blocks(kind, planted, tmp_path):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_fits_into_memory_is_loaded(kind, planted, tmp_path):
-    storage = smartcpd._data.storage.as_storage(as_kind(kind, planted.data, tmp_path))
+    storage = smartcpd._data.opening.as_storage(as_kind(kind, planted.data, tmp_path))
     assert isinstance(storage, smartcpd._data.storage.Dense)
     np.testing.assert_array_equal(storage.array, planted.data)
 

@@ -27,7 +27,7 @@ def joined(*pieces, mode=0):
     early = EarlySlices.of(storages[0], mode, rank=RANK)
     for storage in storages[1:]:
         early = early.plus(storage)
-    return early.joined()
+    return early.joined().tensor
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -90,19 +90,20 @@ def test_sparse_and_dense_slices_are_joined_alike():
     dense = [X[:10], X[10:25]]
     sparse = [SparseTensor(np.argwhere(S), S[S > 0], S.shape) for S in dense]
     for pieces in (dense, sparse, (dense[0], sparse[1]), (sparse[0], dense[1])):
-        found, weights = joined(*pieces).data()
-        assert weights is None
-        cells = found.to_dense() if isinstance(found, SparseTensor) else found
+        found = joined(*pieces)
+        assert not found.weighted
+        cells = found.to_dense() if isinstance(found, SparseTensor) else found.array
         np.testing.assert_array_equal(cells, X[:25])
 
 
 def test_missing_cells_and_weights_are_joined():
     cells = np.array([[0, 1, 2], [3, 0, 0]])
     sparse = SparseTensor(np.argwhere(X[:10]), X[:10][X[:10] > 0], X[:10].shape, missing=cells)
-    both, _ = joined(sparse, sparse).data()
+    both = joined(sparse, sparse)
     assert both.n_missing == 4
     assert both.shape == (20, 20, 15)
-    mixed, weights = joined(sparse, X[10:20]).data()
+    mixed = joined(sparse, X[10:20])
+    weights = mixed.weights
     assert mixed.shape == (20, 20, 15)
     assert (weights == 0).sum() == 2
     assert weights[0, 1, 2] == weights[3, 0, 0] == 0
@@ -110,5 +111,5 @@ def test_missing_cells_and_weights_are_joined():
 
 def test_slices_of_another_mode():
     turned = np.moveaxis(X, 0, 2)
-    found, _ = joined(turned[..., :10], turned[..., 10:30], mode=2).data()
-    np.testing.assert_array_equal(found, turned[..., :30])
+    found = joined(turned[..., :10], turned[..., 10:30], mode=2)
+    np.testing.assert_array_equal(found.array, turned[..., :30])

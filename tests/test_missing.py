@@ -7,9 +7,9 @@ from holes import COUNTS, SEEN, TRUTH, model_of, sparse_of, weights_like
 import smartcpd
 from smartcpd import CPModel, SmartCPD, SparseTensor, datasets, losses, metrics
 from smartcpd._data.opening import as_storage
+from smartcpd._data.storage.conversion import as_dense
 from smartcpd._fitting.fit import fit
 from smartcpd._problem.checkpoints.identity import data_digest
-from smartcpd._strategies.completion import as_dense
 from smartcpd._strategies.compression.filling import Filling
 from smartcpd.errors import IncompatibleError, InvalidDataError, InvalidParameterError
 

@@ -339,7 +339,7 @@ class SmartCPD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         if fixed or self.client is not None:
             return None
         parameters = {**self.get_params(deep=False), "progress": False}
-        return lambda X, weights: fit(X, **parameters, weights=weights)
+        return lambda X: fit(X, **parameters)
 
     def transform(
         self, X: Any, mode: int | str = 0, *, mask: Any = None, weights: Any = None

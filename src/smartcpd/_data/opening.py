@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from smartcpd._data.labels import taken_off
+from smartcpd._common.memory import budget
+from smartcpd._data.labels import LabelledTensor, taken_off
 from smartcpd._data.storage import Dense, SparseStorage, SparseTensor, Storage
 from smartcpd._data.tiled import TiledArray, opened
+from smartcpd._data.tiled.source import source_of
 from smartcpd.errors import IncompatibleError
 from smartcpd.partitions.tensor import PartitionedTensor
 
@@ -24,7 +27,6 @@ def as_storage(
     were observed, and how much they count. Data on disk stays there if it needs more than
     ``max_memory``.
     """
-
     X, _ = taken_off(X)
     if isinstance(X, Dense | TiledArray):
         return X
@@ -47,11 +49,17 @@ def as_storage(
     return opened(X, mask, weights, max_memory) or Dense.of(X, mask, weights)
 
 
-def in_memory(storage: Storage, purpose: str) -> Any:
-    """Return the storage if all of it is in memory, which ``purpose`` needs; raise an error
-    if not.
-    """
+def within_memory(X: Any, max_memory: str | int | None) -> Any:
+    """The same data and labels; what is on disk is loaded if it needs no more than that."""
+    if isinstance(X, LabelledTensor):
+        return replace(X, tensor=within_memory(X.tensor, max_memory))
+    if isinstance(X, PartitionedTensor):
+        return X.within(budget(max_memory))
+    return X if source_of(X) is None else as_storage(X, max_memory=max_memory)
 
+
+def in_memory(storage: Storage, purpose: str) -> Dense | SparseTensor:
+    """The storage, if all of it is in memory; for ``purpose`` it has to be."""
     if isinstance(storage, Dense | SparseTensor):
         return storage
     shape = "x".join(map(str, storage.shape))

@@ -30,8 +30,6 @@ from smartcpd._strategies.restarts import Restarts
 from smartcpd._strategies.starts import make_start
 from smartcpd.errors import IncompatibleError, InvalidParameterError
 from smartcpd.losses import Loss
-from smartcpd.partitions.preflight import preflight
-from smartcpd.partitions.tensor import PartitionedTensor
 
 MAX_EPOCHS = 5000
 TOL = 0.02
@@ -282,10 +280,9 @@ def explain(X: Any, rank: int, loss: Any = "gaussian", **parameters: Any) -> str
         solver, reason = from_a_start(solver, reason, problem)
     registry.check(solver, problem)
     lines = [str(problem), f"solver {solver.name}: {reason}"]
-    if isinstance(problem.storage, TiledArray):
-        lines.append(str(problem.storage.plan(problem.rank)))
-    if isinstance(problem.storage, PartitionedTensor):
-        lines.append(str(preflight(problem.storage, problem.rank, problem.loss)))
+    needs = problem.storage.fit_needs(problem.rank, problem.loss)
+    if needs is not None:
+        lines.append(str(needs))
     return "\n".join(lines)
 
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
 
 from smartcpd._data.opening import as_storage
-from smartcpd._data.storage import SparseStorage, SparseTensor
+from smartcpd._data.storage import Dense, SparseTensor, Storage
+from smartcpd._data.storage.base import random_cells
 from smartcpd._data.storage.observed import is_whole, weights_at
-from smartcpd._data.tiled import TiledArray
 from smartcpd._fitting.model import CPModel
 from smartcpd._inference.excerpt import excerpt
 from smartcpd._inference.surprise import huber_normaliser, needs_dispersion
 from smartcpd.losses import Loss
+from smartcpd.partitions.tensor import PartitionedTensor
 
 SAMPLED_CELLS = 1 << 18
 
@@ -30,21 +32,19 @@ def estimate(model: CPModel, X: Any, absent: str = "zero", seed: int = 0) -> flo
     storage = as_storage(X, absent)
     if loss is None:
         return None
-    if isinstance(storage, TiledArray):
-        model, X, _ = excerpt(model, storage)
-        storage = X
+    model, storage, _ = excerpt(model, storage)
     n_observed = max(storage.n_observed, 1)
     freedom = model.rank * (sum(model.shape) - model.order + 1)
     correction = n_observed / max(n_observed - freedom, 1)
     if loss.name == "gaussian":
-        return _floored(2.0 * model.loss(X, absent) * correction)
+        return _floored(2.0 * model.loss(storage, absent) * correction)
     if loss.name == "huber":
-        return _huber(loss, model.loss(X, absent))
+        return _huber(loss, model.loss(storage, absent))
     if needs_dispersion(loss):
         power = 2.0 if loss.name == "gamma" else 2.0 - loss.params[0]
-        return _floored(_pearson(model, storage, power, seed) * correction)
+        return _floored(_pearson(storage, model, power, seed) * correction)
     if loss.name in ("poisson", "poisson-log") and not is_whole(storage):
-        return _floored(_pearson(model, storage, 1.0, seed) * correction)
+        return _floored(_pearson(storage, model, 1.0, seed) * correction)
     return None
 
 
@@ -71,17 +71,24 @@ def _huber(loss: Loss, mean_loss: float) -> float:
     return float(np.exp(best.x))
 
 
-def _pearson(model: CPModel, storage: Any, power: float, seed: int) -> float:
+@singledispatch
+def _pearson(storage: Storage, model: CPModel, power: float, seed: int) -> float:
     """The mean over the observed cells of (x - m)² / m^power."""
+    raise TypeError(f"{type(storage).__name__} is no storage whose cells can be compared.")
+
+
+@_pearson.register
+def _(storage: Dense, model: CPModel, power: float, seed: int) -> float:
+    cells = random_cells(storage.shape, SAMPLED_CELLS, np.random.default_rng(seed))
+    w = weights_at(storage, cells)
+    seen = tuple(index[w != 0] for index in cells)
+    found = _squares(model, seen, storage.array[seen], power)
+    return float(np.average(found, weights=w[w != 0]))
+
+
+@_pearson.register
+def _(storage: SparseTensor, model: CPModel, power: float, seed: int) -> float:
     rng = np.random.default_rng(seed)
-    if isinstance(storage, SparseStorage) and not isinstance(storage, SparseTensor):
-        return _pearson_of_sample(model, storage, power, rng)
-    if not isinstance(storage, SparseTensor):
-        cells = _cells(storage.shape, rng, storage.n_cells)
-        w = weights_at(storage, cells)
-        seen = tuple(index[w != 0] for index in cells)
-        found = _squares(model, seen, storage.array[seen], power)
-        return float(np.average(found, weights=w[w != 0]))
     nnz = storage.nnz
     chosen = np.arange(nnz) if nnz <= SAMPLED_CELLS else rng.integers(nnz, size=SAMPLED_CELLS)
     stored = tuple(column[chosen].astype(np.intp) for column in storage.indices)
@@ -91,15 +98,15 @@ def _pearson(model: CPModel, storage: Any, power: float, seed: int) -> float:
         return float(np.average(found, weights=w))
     # Every cell as if it were a zero, then what the others add to that.
     surplus = np.mean(w * (found - _squares(model, stored, 0.0, power))) if nnz else 0.0
-    cells = _cells(storage.shape, rng, storage.n_cells)
+    cells = random_cells(storage.shape, SAMPLED_CELLS, rng)
     zeros = np.average(_squares(model, cells, 0.0, power), weights=weights_at(storage, cells))
     return float(zeros + surplus * nnz / storage.n_observed)
 
 
-def _pearson_of_sample(
-    model: CPModel, storage: Any, power: float, rng: np.random.Generator
-) -> float:
-    """The same for data that is not in memory; its missing cells count as zeros."""
+@_pearson.register
+def _(storage: PartitionedTensor, model: CPModel, power: float, seed: int) -> float:
+    """Missing cells of data that is not in memory count as zeros."""
+    rng = np.random.default_rng(seed)
     events = storage.some_events(SAMPLED_CELLS, rng)
     stored = tuple(events.rows(slice(None)))
     w = np.ones(len(events)) if events.weights is None else events.weights
@@ -107,16 +114,10 @@ def _pearson_of_sample(
     if storage.absent == "unobserved":
         return float(np.average(found, weights=w))
     surplus = np.mean(w * found - _squares(model, stored, 0.0, power))
-    zeros = _squares(model, _cells(storage.shape, rng, storage.n_cells), 0.0, power).mean()
+    zeros = _squares(model, random_cells(storage.shape, SAMPLED_CELLS, rng), 0.0, power).mean()
     return float(
         (zeros * storage.n_cells + surplus * storage.n_events) / max(storage.n_observed, 1)
     )
-
-
-def _cells(shape: tuple[int, ...], rng: np.random.Generator, n_cells: int) -> Any:
-    if n_cells <= SAMPLED_CELLS:
-        return np.unravel_index(np.arange(n_cells), shape)
-    return tuple(rng.integers(size, size=SAMPLED_CELLS) for size in shape)
 
 
 def _squares(model: CPModel, cells: Any, x: Any, power: float) -> np.ndarray:

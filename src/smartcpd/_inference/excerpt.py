@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
 
 from smartcpd._data.labels import Mode, taken_off
-from smartcpd._data.tiled.storage import TiledArray
+from smartcpd._data.storage import Dense
+from smartcpd._data.tiled import TiledArray
 from smartcpd._fitting.model import CPModel
 
 CELLS = 1 << 22
@@ -16,11 +18,19 @@ CELLS = 1 << 22
 
 def excerpt(model: CPModel, X: Any) -> tuple[CPModel, Any, str]:
     """Return model and data of random rows of each mode, with a remark that says so; both as they
-    are, and no remark, if the data is in memory.
+    are, and no remark, unless the data is an array on disk.
     """
-    storage, _ = taken_off(X)
-    if not isinstance(storage, TiledArray):
-        return model, X, ""
+    return _excerpt(taken_off(X)[0], model) or (model, X, "")
+
+
+@singledispatch
+def _excerpt(storage: Any, model: CPModel) -> tuple[CPModel, Dense, str] | None:
+    """Return an excerpt of data that cannot be judged by all of it; None for other data."""
+    return None
+
+
+@_excerpt.register
+def _(storage: TiledArray, model: CPModel) -> tuple[CPModel, Dense, str]:
     edge = math.ceil(CELLS ** (1 / len(storage.shape)))
     rows = storage.drawn([min(edge, size) for size in storage.shape], np.random.default_rng(0))
     factors = [A[r] for A, r in zip(model.factors, rows, strict=True)]

@@ -7,6 +7,7 @@ decides is the loss itself, and what the data alone decides is the base b.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import singledispatch
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -77,20 +78,28 @@ def slice_log_likelihoods(
         return np.where(observed > 0, totals / observed, np.nan)
 
 
+@singledispatch
 def _base_sums(storage: Storage, loss: Loss, mode: int, dispersion: float | None) -> np.ndarray:
     """The sums of b over the slices of a mode, weighted as the cells are."""
-    if isinstance(storage, SparseTensor):
-        own = np.ones(storage.nnz) if storage.weights is None else storage.weights
-        base = own * log_base(loss, storage.values, dispersion)
-        column = storage.indices[mode]
-        stored_sums = np.bincount(column, weights=base, minlength=storage.shape[mode])
-        if storage.absent == "unobserved":
-            return stored_sums
-        # The zeros are all cells that count, less those that are stored.
-        stored = np.bincount(column, weights=own, minlength=storage.shape[mode])
-        zeros = observed_per_row(storage, mode) - stored
-        return stored_sums + zeros * float(log_base(loss, 0.0, dispersion))
-    assert isinstance(storage, Dense)
+    raise TypeError(f"{type(storage).__name__} is no storage whose slices can be summed.")
+
+
+@_base_sums.register
+def _(storage: SparseTensor, loss: Loss, mode: int, dispersion: float | None) -> np.ndarray:
+    own = np.ones(storage.nnz) if storage.weights is None else storage.weights
+    base = own * log_base(loss, storage.values, dispersion)
+    column = storage.indices[mode]
+    stored_sums = np.bincount(column, weights=base, minlength=storage.shape[mode])
+    if storage.absent == "unobserved":
+        return stored_sums
+    # The zeros are all cells that count, less those that are stored.
+    stored = np.bincount(column, weights=own, minlength=storage.shape[mode])
+    zeros = observed_per_row(storage, mode) - stored
+    return stored_sums + zeros * float(log_base(loss, 0.0, dispersion))
+
+
+@_base_sums.register
+def _(storage: Dense, loss: Loss, mode: int, dispersion: float | None) -> np.ndarray:
     sums = np.zeros(storage.shape[mode])
     for start in range(0, storage.n_cells, PIECE):
         cells = np.unravel_index(

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from functools import singledispatch
+from typing import Any
 
 import numpy as np
 
 from smartcpd._data.opening import as_storage, in_memory
 from smartcpd._data.storage import Dense, SparseTensor, Storage
+from smartcpd._fitting.model import CPModel
 from smartcpd._inference import dispersion as dispersions
 from smartcpd._inference.likelihood import log_base, slice_log_likelihoods
 from smartcpd._inference.streaming.transform import checked_mode
 from smartcpd._inference.surprise import needs_dispersion, tail_probability
 from smartcpd.errors import InvalidParameterError
 from smartcpd.losses import Loss
-
-if TYPE_CHECKING:
-    from smartcpd._fitting.model import CPModel
 
 PIECE = 1 << 18
 
@@ -59,9 +58,24 @@ def surprise(
         return tail_probability(loss, X, model.values(indices), dispersion)
     storage = _storage(model, loss, X, absent, mask, None)
     spread = _dispersion(model, storage, dispersion)
-    if isinstance(storage, SparseTensor):
-        return tail_probability(loss, storage.values, model.values(storage.indices), spread)
-    assert isinstance(storage, Dense)
+    return _tail_probabilities(storage, model, loss, spread)
+
+
+@singledispatch
+def _tail_probabilities(
+    storage: Storage, model: CPModel, loss: Loss, dispersion: float | None
+) -> np.ndarray:
+    """How likely values as far out as those stored are; NaN for cells that are missing."""
+    raise TypeError(f"{type(storage).__name__} is no storage whose values can be judged.")
+
+
+@_tail_probabilities.register
+def _(storage: SparseTensor, model: CPModel, loss: Loss, dispersion: float | None) -> np.ndarray:
+    return tail_probability(loss, storage.values, model.values(storage.indices), dispersion)
+
+
+@_tail_probabilities.register
+def _(storage: Dense, model: CPModel, loss: Loss, dispersion: float | None) -> np.ndarray:
     out = np.empty(storage.n_cells)
     for start in range(0, out.size, PIECE):
         ids = np.arange(start, min(start + PIECE, out.size))
@@ -69,7 +83,7 @@ def surprise(
         x = storage.array[cells].astype(np.float64)
         if storage.weights is not None:
             x[storage.weights[cells] == 0] = np.nan
-        out[ids] = tail_probability(loss, x, model.values(cells), spread)
+        out[ids] = tail_probability(loss, x, model.values(cells), dispersion)
     return out.reshape(storage.shape)
 
 

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from functools import singledispatch
+from typing import NamedTuple
 
 import numpy as np
 
 from smartcpd._common.model_cells import values_at
 from smartcpd._common.stacked import offsets, unstack
-from smartcpd._data.storage import Dense, SparseStorage
+from smartcpd._data.storage import Dense, SparseTensor, Storage
 from smartcpd._data.tiled import TiledArray
 from smartcpd._kernels.compiling import Block
 from smartcpd._objectives import Estimate
 from smartcpd._problem.problem import Problem
+from smartcpd.partitions.tensor import PartitionedTensor
 from smartcpd.sampling.base import random_fibers
 
 N_CELLS = 1 << 14
 
 
-class Cells(NamedTuple):
+class SampledCells(NamedTuple):
     """Some cells of the data; weighted sums over them estimate means over all observed cells.
 
     ``model`` gives the model values of stacked factors there.
@@ -38,14 +40,7 @@ class CellSample:
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
-        storage = problem.storage
-        rng = np.random.default_rng(0)
-        if isinstance(storage, SparseStorage):
-            self._cells = _sparse_cells(storage, rng)
-        elif isinstance(storage, TiledArray):
-            self._cells = _glimpsed_cells(storage)
-        else:
-            self._cells = _dense_cells(problem, rng)
+        self._cells = sampled_cells(problem.storage, np.random.default_rng(0))
 
     def estimate(self, A: np.ndarray) -> Estimate:
         """The mean loss, for cells that are like all the others."""
@@ -107,10 +102,16 @@ class CellSample:
         return out
 
 
-def _dense_cells(problem: Problem, rng: np.random.Generator) -> Cells:
+@singledispatch
+def sampled_cells(storage: Storage, rng: np.random.Generator) -> SampledCells:
+    """Draw a sample of the cells of a storage; each kind of storage registers its own way."""
+    raise TypeError(f"{type(storage).__name__} is no storage whose cells can be sampled.")
+
+
+@sampled_cells.register
+def _(storage: Dense, rng: np.random.Generator) -> SampledCells:
     """The cells of some fibers of the longest mode."""
-    shape, storage = problem.shape, problem.storage
-    assert isinstance(storage, Dense)
+    shape = storage.shape
     mode = int(np.argmax(shape))
     n_fibers = max(1, N_CELLS // shape[mode])
     fibers = random_fibers(shape, 1, n_fibers, rng)[0]
@@ -130,20 +131,23 @@ def _dense_cells(problem: Problem, rng: np.random.Generator) -> Cells:
         return (A[starts[mode] : starts[mode + 1]] @ H.T).reshape(-1)
 
     own = w.reshape(-1)
-    return Cells(x.reshape(-1), own / max(own.sum(), 1e-300), own, model)
+    return SampledCells(x.reshape(-1), own / max(own.sum(), 1e-300), own, model)
 
 
-def _glimpsed_cells(storage: TiledArray) -> Cells:
+@sampled_cells.register
+def _(storage: TiledArray, rng: np.random.Generator) -> SampledCells:
     """What was seen of a tensor that is read in blocks."""
     seen = storage.glimpse
 
     def model(A: np.ndarray) -> np.ndarray:
         return values_at(unstack(A, storage.shape), np.ones(A.shape[1]), seen.indices)
 
-    return Cells(seen.x, seen.weights / seen.weights.sum(), seen.weights, model)
+    return SampledCells(seen.x, seen.weights / seen.weights.sum(), seen.weights, model)
 
 
-def _sparse_cells(storage: Any, rng: np.random.Generator) -> Cells:
+@sampled_cells.register(SparseTensor)
+@sampled_cells.register(PartitionedTensor)
+def _(storage: SparseTensor | PartitionedTensor, rng: np.random.Generator) -> SampledCells:
     """Return nonzeros and, if absent cells are zeros, cells at random.
 
     Random cells are taken as zeros; nonzeros count once as they are and once less as zeros:
@@ -169,4 +173,4 @@ def _sparse_cells(storage: Any, rng: np.random.Generator) -> Cells:
     def model(A: np.ndarray) -> np.ndarray:
         return values_at(unstack(A, storage.shape), np.ones(A.shape[1]), indices)
 
-    return Cells(x, weights, own, model)
+    return SampledCells(x, weights, own, model)

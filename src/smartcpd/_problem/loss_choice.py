@@ -9,8 +9,7 @@ import numpy as np
 
 from smartcpd import losses
 from smartcpd._data.opening import as_storage
-from smartcpd._data.storage import SparseStorage
-from smartcpd._data.storage.observed import is_whole, observed_values
+from smartcpd._data.storage.observed import is_whole
 from smartcpd.errors import InvalidDataError
 from smartcpd.losses import Loss
 from smartcpd.losses.base import Data
@@ -90,10 +89,8 @@ def choose_loss(X: Any, absent: str = "zero") -> Choice:
     """
     found = _Findings()
     storage = as_storage(X, absent)
-    for values in observed_values(storage):
+    for values in storage.observed_values():
         found.look(values)
-    if isinstance(storage, SparseStorage) and storage.absent == "zero":
-        found.look(np.zeros(1, storage.dtype))
     name, why = _verdict(found)
     return Choice(losses.get(name), f"{name}, because {why}")
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from smartcpd import constraints, losses, mirrors, sampling, steps
 from smartcpd._data.opening import as_storage
-from smartcpd._data.storage import SparseStorage, Storage
+from smartcpd._data.storage import Storage
 from smartcpd._problem.loss_choice import choose_loss
 from smartcpd.constraints import Constraint
 from smartcpd.errors import IncompatibleError, InvalidDataError, InvalidParameterError
@@ -24,6 +24,8 @@ from smartcpd.mirrors import Mirror
 from smartcpd.sampling import Sampler
 from smartcpd.steps import Step
 from smartcpd.steps.mixed import Mixed
+
+Kind = TypeVar("Kind")
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,8 @@ class Problem:
         phases = _phases(resolved_loss, chosen, maps, step)
         for phase in phases:
             _check_phase(resolved_loss, chosen, phase)
-        chosen_sampler = _sampler(storage, sampler)
+        chosen_sampler = sampling.get(storage.usual_sampler if sampler == "auto" else sampler)
+        chosen_sampler.check(storage)
         storage.check(resolved_loss)
         if needs_nonnegative:
             _check_scale(storage.typical(), resolved_loss)
@@ -91,6 +94,11 @@ class Problem:
     @property
     def shape(self) -> tuple[int, ...]:
         return self.storage.shape
+
+    def stored_as(self, kind: type[Kind]) -> Kind:
+        """The storage, for whoever serves problems of one kind of storage only."""
+        assert isinstance(self.storage, kind), f"{self} is not stored as {kind.__name__}."
+        return self.storage
 
     @property
     def freedom(self) -> int:
@@ -102,8 +110,7 @@ class Problem:
     @property
     def has_background(self) -> bool:
         """Whether a sampled gradient covers the zeros of sparse data by a closed form."""
-        unobserved = isinstance(self.storage, SparseStorage) and self.storage.absent != "zero"
-        return self.sampler.splits and not unobserved
+        return self.sampler.splits and self.storage.absent == "zero"
 
     @property
     def background_is_exact(self) -> bool:
@@ -142,24 +149,6 @@ class Problem:
             f"{shape}, rank {self.rank}, loss {self.loss}, "
             f"constraint {listed(self.constraints)}, {phases}, sampling {self.sampler}"
         )
-
-
-def _sampler(storage: Storage, choice: str | Sampler) -> Sampler:
-    sparse = isinstance(storage, SparseStorage)
-    if choice == "auto":
-        choice = "nonzeros" if sparse else "uniform"
-    chosen = sampling.get(choice)
-    if chosen.splits and not sparse:
-        raise IncompatibleError(
-            f"Sampler '{chosen}' draws the nonzeros of sparse data, and X is dense. Use "
-            "sampler='uniform', or pass X as a SparseTensor."
-        )
-    if isinstance(storage, SparseStorage) and storage.absent == "unobserved" and not chosen.splits:
-        raise IncompatibleError(
-            f"Sampler '{chosen}' reads whole fibers, unobserved cells among them. "
-            "Use sampler='nonzeros' with absent='unobserved'."
-        )
-    return chosen
 
 
 def _check_scale(typical: float, loss: Loss) -> None:

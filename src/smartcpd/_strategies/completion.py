@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
-from smartcpd._data.storage import Dense, SparseTensor
+from smartcpd._data.storage import SparseTensor
+from smartcpd._data.storage.conversion import as_dense
 from smartcpd._methods.base import Method, Result, Task
 from smartcpd._methods.dense_descent import quasi_newton
 from smartcpd._methods.lbfgs import lbfgs
@@ -32,26 +31,16 @@ DENSE_SHARE = 0.03
 def check(problem: Problem) -> None:
     """Refuse what was observed as a whole."""
     check_bounds(problem, "completion")
-    if not isinstance(problem.storage, SparseTensor) or problem.storage.absent != "unobserved":
+    if problem.storage.absent != "unobserved":
         raise IncompatibleError(
             "Solver 'completion' takes sparse data whose absent cells were not observed; got "
             f"{problem}. Use solver='auto'."
         )
 
 
-def as_dense(storage: SparseTensor) -> Dense:
-    """Return the observed cells in an array that has room for all of them."""
-    array = np.ones(storage.shape, storage.values.dtype)
-    array[storage.indices] = storage.values
-    weights = np.zeros(storage.shape, bool if storage.weights is None else np.float64)
-    weights[storage.indices] = True if storage.weights is None else storage.weights
-    return Dense(array, weights)
-
-
 def as_dense_problem(problem: Problem) -> Problem | None:
     """The problem on a dense array with missing cells; None where too little was observed."""
-    storage = problem.storage
-    assert isinstance(storage, SparseTensor)
+    storage = problem.stored_as(SparseTensor)
     if storage.n_cells > FULL_PASSES or storage.nnz < DENSE_SHARE * storage.n_cells:
         return None
     return replace(problem, storage=as_dense(storage))

@@ -37,17 +37,15 @@ def events_a_parameter(problem: Problem) -> float:
     """Return the events a parameter of dense counts or events; infinite for measurements."""
     if problem.loss.data not in (Data.COUNTS, Data.BINARY):
         return math.inf
-    assert isinstance(problem.storage, Dense)
-    return problem.storage.n_events() / problem.freedom
+    return problem.stored_as(Dense).n_events() / problem.freedom
 
 
 class DenseStarts:
     """Makes starts for one problem, each independent of the others."""
 
     def __init__(self, problem: Problem, descents: Descents, rng: np.random.Generator) -> None:
-        assert isinstance(problem.storage, Dense)
         self.problem = problem
-        self.storage = problem.storage
+        self.storage = problem.stored_as(Dense)
         self.descents = descents
         self.rng = rng
         lows = parts(descents.region.low, problem.shape)

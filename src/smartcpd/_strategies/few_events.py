@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from smartcpd._data.storage import Dense, SparseTensor
+from smartcpd._data.storage import Dense
+from smartcpd._data.storage.conversion import as_sparse
 from smartcpd._methods import expected_counts
 from smartcpd._methods.base import Result
 from smartcpd._methods.dense_descent import quasi_newton
@@ -31,29 +32,15 @@ def suits(problem: Problem) -> bool:
 def _run(search: Search) -> Result:
     """Fit the nonzeros of a dense array as sparse data."""
     problem = search.problem
-    assert isinstance(problem.storage, Dense)
-    X, weights = problem.storage.array, problem.storage.weights
-    if weights is None:
-        where = np.nonzero(X)
-        nonzeros = SparseTensor(np.stack(where, axis=1), X[where], X.shape)
-    else:
-        heaviest = weights.dtype.type(weights.max())
-        where = np.nonzero(((X != 0) | (weights != heaviest)) & (weights != 0))
-        nonzeros = SparseTensor(
-            where, X[where], X.shape, "zero", weights[where] / heaviest, np.nonzero(weights == 0)
-        )
+    storage = problem.stored_as(Dense)
+    nonzeros = as_sparse(storage, storage.heaviest)
     return sparse.run(replace(search, problem=replace(problem, storage=nonzeros)))
-
-
-def _is_empty(storage: Dense) -> bool:
-    return not any(
-        np.any(slab if seen is None else slab[seen]) for _, slab, seen in storage.observed_slabs()
-    )
 
 
 def check(problem: Problem) -> None:
     expected_counts.check(problem)
-    if not isinstance(problem.storage, Dense) or _is_empty(problem.storage):
+    storage = problem.storage
+    if storage.absent != "none" or not any(np.any(values) for values in storage.observed_values()):
         raise IncompatibleError(
             f"Solver 'few-events' takes the nonzeros of a dense array; got {problem}. "
             "Use solver='sparse' for sparse data."

@@ -25,7 +25,6 @@ from smartcpd._strategies.sparse import sparse
 from smartcpd._strategies.subsampled import subsampled
 from smartcpd._strategies.tiled import tiled
 from smartcpd.errors import IncompatibleError, InvalidParameterError
-from smartcpd.partitions.preflight import preflight
 from smartcpd.partitions.tensor import PartitionedTensor, unread
 
 AUTO = "auto"
@@ -92,4 +91,4 @@ def check_parts(solver: Strategy | Method, problem: Problem) -> None:
     if isinstance(storage, PartitionedTensor):
         if not solver.reads_parts:
             raise unread(storage, f"solver '{solver.name}' does not do that (those of {able} do)")
-        preflight(storage, problem.rank).check(storage, problem.rank)
+        storage.fit_needs(problem.rank).check()

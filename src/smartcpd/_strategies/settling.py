@@ -7,19 +7,14 @@ returns the rows of the fit.
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from smartcpd._common.stacked import stack
-from smartcpd._data.storage import Dense, SparseTensor
 from smartcpd._methods.base import Result
 from smartcpd._methods.row_newton import Rule, solve_rows
-from smartcpd._objectives import backgrounds
-from smartcpd._objectives.slices.sums import slices_of
+from smartcpd._objectives.slices.sums import entries_a_pass, slices_of
 from smartcpd._problem.history import History
 from smartcpd._problem.problem import Problem
 
@@ -35,7 +30,7 @@ def with_settled_rows(problem: Problem, result: Result, n_threads: int) -> Resul
     be had or would take long next to the fit; call it within `threads.limited_to`.
     """
     rule = Rule(problem.constraints[MODE])
-    n_entries = _entries_a_pass(problem, result.factors)
+    n_entries = entries_a_pass(problem.storage, problem.loss, result.factors)
     last = result.history[-1]
     if not result.status.converged or rule.bounds is None or last.entries < FEWEST * n_entries:
         return None
@@ -51,20 +46,5 @@ def with_settled_rows(problem: Problem, result: Result, n_threads: int) -> Resul
     )
     factors = [rows.A.astype(result.factors[MODE].dtype), *result.factors[1:]]
     # Backgrounds of sparse data may leave out a little that is the same before and after.
-    loss = record.loss if isinstance(problem.storage, Dense) else None
+    loss = record.loss if slices.exact else None
     return replace(result, factors=factors, history=History([*result.history, record]), loss=loss)
-
-
-def _entries_a_pass(problem: Problem, factors: Sequence[np.ndarray]) -> float:
-    """Return how many entries the sums over all cells read; infinite where they cannot be had."""
-    storage = problem.storage
-    if isinstance(storage, Dense):
-        return storage.n_cells
-    if not isinstance(storage, SparseTensor):
-        return math.inf
-    if storage.absent == "unobserved":
-        return storage.nnz
-    behind = backgrounds.choose(problem.loss, problem.shape, 1, stack(factors), exact=False)
-    if isinstance(behind, backgrounds.ClosedForm | backgrounds.HotCells):
-        return storage.nnz
-    return storage.n_cells

@@ -45,8 +45,7 @@ def marginal_factors(problem: Problem, width: int, rng: np.random.Generator) -> 
     The model begins near independence of the modes, and is large where there is something to see;
     the mean over a huge tensor would be lost next to the smallest numbers.
     """
-    storage = problem.storage
-    assert isinstance(storage, SparseStorage)
+    storage = problem.stored_as(SparseStorage)
     total = problem.loss.link(storage.mean()) * storage.n_cells
     factors = []
     for sums in storage.marginals():
@@ -85,8 +84,7 @@ def _has_marginals(problem: Problem) -> bool:
     """Whether the sums over slices say where a model of the data is large."""
     storage = problem.storage
     return (
-        isinstance(storage, SparseStorage)
-        and storage.absent == "zero"
+        storage.absent == "zero"
         and storage.mean() > 0
         and problem.loss.domain is Domain.NONNEGATIVE
     )

@@ -30,6 +30,7 @@ class RealData(LabelledTensor):
     True
     """
 
+    tensor: SparseTensor
     source: str = ""
     simulated: bool = False
 

@@ -120,10 +120,9 @@ class TileWorkers:
     """Runs descents on tiles on the workers of a cluster, for one run of a solver."""
 
     def __init__(self, cluster: ArrayCluster, problem: Problem, settings: Settings) -> None:
-        assert isinstance(problem.storage, TiledArray)
         self.cluster = cluster
         self.count = cluster.count
-        self.storage = problem.storage
+        self.storage = problem.stored_as(TiledArray)
         self.common = (
             replace(problem, storage=slim(self.storage)),
             replace(settings, journal=Journal(), n_threads=cluster.n_threads),
@@ -161,8 +160,7 @@ def slim(storage: TiledArray) -> TiledArray:
 def _tile_answer(common: tuple[Problem, Settings], cells: Any, task: TileTask) -> Any:
     """Descend on a tile, on a worker; the seconds returned begin when the tile is there."""
     problem, settings = common
-    storage = problem.storage
-    assert isinstance(storage, TiledArray)
+    storage = problem.stored_as(TiledArray)
     with threads.limited_to(threads.resolve(settings.n_threads)):
         loss = problem.loss
         tile = storage.gathered(task.rows, loss) if cells is None else _dense(cells, loss)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import singledispatch
 from typing import Any
 
 from smartcpd._data.labels import taken_off
@@ -69,16 +71,27 @@ def as_cluster(client: Any) -> Cluster:
 
 def parts_of(X: Any) -> PartitionedTensor:
     """Return what a cluster can share out: a partitioned folder, or a list of tensors."""
-    X, _ = taken_off(X)
-    if isinstance(X, PartitionedTensor):
-        return X
-    if isinstance(X, list | tuple) and X:
-        return held_parts(X)
+    return _parts_of(taken_off(X)[0])
+
+
+@singledispatch
+def _parts_of(X: Any) -> PartitionedTensor:
     raise IncompatibleError(
         f"client= shares out a partitioned folder, or a list of tensors that follow each other "
         f"along mode 0; got {type(X).__name__}. Write it with smartcpd.write('x.parts', X) and "
         "pass smartcpd.read('x.parts')."
     )
+
+
+@_parts_of.register
+def _(X: PartitionedTensor) -> PartitionedTensor:
+    return X
+
+
+@_parts_of.register(list)
+@_parts_of.register(tuple)
+def _(X: Sequence[Any]) -> PartitionedTensor:
+    return held_parts(X)
 
 
 __all__ = ["Cluster", "HeldParts", "as_cluster", "parts_of"]

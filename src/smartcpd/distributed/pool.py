@@ -16,7 +16,6 @@ from smartcpd.distributed.inquiry import Arguments, Inquiry
 from smartcpd.distributed.sharing import LOOK, check_memory, gone, lightest, shards_of, workers_of
 from smartcpd.distributed.traffic import Traffic, size
 from smartcpd.distributed.worker import Shard, answer, forget
-from smartcpd.partitions.held import HeldParts
 from smartcpd.partitions.tensor import PartitionedTensor
 
 PATIENCE = 3.0
@@ -50,8 +49,8 @@ class Pool:
         shards = shards_of(X, cluster.shards or len(workers))
         check_memory(shards, workers)
         n_threads = min(int(worker["nthreads"]) for worker in workers.values())
-        held = isinstance(X, HeldParts)
-        entries = (lambda shard: [X.entries(k) for k in shard.parts]) if held else None
+        sent = X.folder is None
+        entries = (lambda shard: [X.entries(k) for k in shard.parts]) if sent else None
         pool = cls(cluster.client, shards, n_threads, entries)
         pool.settle()
         return pool

@@ -13,7 +13,6 @@ import numpy as np
 from smartcpd._common.memory import readable
 from smartcpd.distributed.worker import Shard
 from smartcpd.errors import ClusterError, InvalidParameterError
-from smartcpd.partitions.held import HeldParts
 from smartcpd.partitions.tensor import PartitionedTensor
 
 NEEDED = 1.3
@@ -52,15 +51,13 @@ def gone(client: Any) -> ClusterError:
 
 def shards_of(X: PartitionedTensor, n_shards: int) -> list[Shard]:
     """Divide a folder into shards of neighbouring parts, or a list into its tensors."""
-    held = isinstance(X, HeldParts)
-    n_shards = X.n_parts if held else min(n_shards, X.n_parts)
     fit = uuid.uuid4().hex
     shards = []
-    for number, parts in enumerate(divided([p.nnz for p in X.manifest.parts], n_shards)):
+    counts = [part.nnz for part in X.manifest.parts]
+    for number, parts in enumerate(divided(counts, X.n_shards(n_shards))):
         row_ranges = tuple(X.row_range(k) for k in parts)
-        nbytes = X.manifest.entry_bytes * sum(X.manifest.parts[k].nnz for k in parts)
-        path = None if held else str(X.path.resolve())
-        shards.append(Shard(fit, number, path, tuple(parts), row_ranges, nbytes))
+        nbytes = X.manifest.entry_bytes * sum(counts[k] for k in parts)
+        shards.append(Shard(fit, number, X.folder, tuple(parts), row_ranges, nbytes))
     return shards
 
 

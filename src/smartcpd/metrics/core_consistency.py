@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from smartcpd._data.opening import as_storage
-from smartcpd._data.storage import Dense
+from smartcpd._data.opening import as_storage, in_memory
+from smartcpd._data.storage import Storage
+from smartcpd._data.storage.conversion import as_dense
 from smartcpd._fitting.model import CPModel
 from smartcpd.errors import IncompatibleError
 from smartcpd.losses import Loss
@@ -53,11 +54,10 @@ def core_consistency(model: CPModel, X: Any, *, mask: Any = None) -> float:
             f"Core consistency is about dense data of at most {MOST_CELLS:,} cells whose mean is a "
             f"sum of components; got {model!r} and {type(X).__name__}."
         )
-    assert isinstance(storage, Dense)
-    core = storage.array.astype(np.float64)
-    if storage.n_missing:
-        assert storage.weights is not None
-        core = np.where(storage.weights == 0, model.full(), core)
+    data = as_dense(in_memory(storage, "Core consistency"))
+    core = data.array.astype(np.float64)
+    if data.weights is not None:
+        core = np.where(data.weights == 0, model.full(), core)
     factors = [A.astype(np.float64) for A in model.distribute().factors]
     if isinstance(model.loss_function, NegativeBinomial):
         factors[0] = factors[0] * model.loss_function.r
@@ -70,8 +70,8 @@ def core_consistency(model: CPModel, X: Any, *, mask: Any = None) -> float:
     return float(100.0 * (1.0 - np.square(core - ideal).sum() / model.rank))
 
 
-def applies(loss: Loss | None, model: CPModel, storage: Any) -> bool:
+def applies(loss: Loss | None, model: CPModel, storage: Storage) -> bool:
     """Whether core consistency means something for a fit."""
     linear = loss is None or type(loss).mean is Loss.mean or isinstance(loss, NegativeBinomial)
-    small = isinstance(storage, Dense) and storage.n_cells <= MOST_CELLS
+    small = storage.absent == "none" and storage.n_cells <= MOST_CELLS
     return linear and small and model.rank**model.order <= MOST_CELLS

@@ -2,7 +2,7 @@
 
 `manifest` says what a folder holds, `parquet` reads and writes its files, `writing` makes it (from
 pieces by way of a `spool`, with the `figures` that fits ask for); `tensor` is the storage, and
-`preflight` says what a fit will need.
+`fit_needs` says what a fit will take.
 """
 
 from smartcpd.partitions.tensor import PartitionedTensor

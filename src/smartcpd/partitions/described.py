@@ -42,10 +42,6 @@ class DescribedStorage(SparseStorage):
         return self.manifest.nbytes
 
     @property
-    def n_cells(self) -> int:
-        return self.manifest.n_cells
-
-    @property
     def n_missing(self) -> int:
         return sum(part.n_missing for part in self.manifest.parts)
 

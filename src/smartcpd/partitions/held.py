@@ -11,6 +11,7 @@ import numpy as np
 
 from smartcpd._data.opening import as_storage
 from smartcpd._data.storage import Dense, SparseTensor, Storage
+from smartcpd._data.storage.conversion import as_sparse
 from smartcpd._data.storage.entries import Entries, smallest
 from smartcpd.errors import InvalidDataError
 from smartcpd.partitions.figures import Figures
@@ -32,9 +33,19 @@ class HeldParts(PartitionedTensor):
     def bytes_on_disk(self) -> int:
         return 0
 
+    @property
+    def folder(self) -> None:
+        return None
+
+    def n_shards(self, wanted: int) -> int:
+        """As many as there are tensors in the list."""
+        return self.n_parts
+
 
 def held_parts(tensors: Sequence[Any]) -> HeldParts:
     """Make parts of sparse tensors, and of the nonzeros and missing cells of dense arrays."""
+    if not tensors:
+        raise InvalidDataError("The list for a cluster is empty; give it one tensor or more.")
     storages = [_sparse(as_storage(X)) for X in tensors]
     first = storages[0]
     for number, X in enumerate(storages):
@@ -85,11 +96,4 @@ def _sparse(storage: Storage) -> SparseTensor:
             f"A list for a cluster holds sparse tensors and arrays; got {storage!r}. Pass a "
             "partitioned folder by itself."
         )
-    X, own = storage.array, storage.weights
-    if own is None:
-        where = np.nonzero(X)
-        return SparseTensor(where, X[where], X.shape)
-    where = np.nonzero(((X != 0) | (own != 1)) & (own != 0))
-    return SparseTensor(
-        where, X[where], X.shape, "zero", own[where].astype(float), np.nonzero(own == 0)
-    )
+    return as_sparse(storage)

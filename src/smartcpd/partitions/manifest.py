@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -62,10 +61,6 @@ class Manifest:
     def nnz(self) -> int:
         """Number of entries of all parts, missing cells not among them."""
         return sum(part.nnz - part.n_missing for part in self.parts)
-
-    @property
-    def n_cells(self) -> int:
-        return math.prod(self.shape)
 
     @property
     def entry_bytes(self) -> int:

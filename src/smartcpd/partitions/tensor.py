@@ -23,6 +23,7 @@ from smartcpd._kernels.compiling import Block
 from smartcpd.errors import IncompatibleError, InvalidDataError
 from smartcpd.losses import Loss
 from smartcpd.partitions.described import DescribedStorage
+from smartcpd.partitions.fit_needs import PartitionedFitNeeds
 from smartcpd.partitions.manifest import FIGURES, LABELS, Manifest
 from smartcpd.partitions.parquet import read_entries
 from smartcpd.partitions.row_range import RowRange
@@ -138,6 +139,9 @@ class PartitionedTensor(DescribedStorage):
         """Return a method that improves a start where the parts are, if there is one."""
         return None
 
+    def fit_needs(self, rank: int, loss: Loss | None = None) -> PartitionedFitNeeds:
+        return PartitionedFitNeeds.of(self, rank, loss)
+
     # What parts are and hold.
 
     @property
@@ -228,6 +232,15 @@ class PartitionedTensor(DescribedStorage):
     def bytes_on_disk(self) -> int:
         """Bytes of the parts on disk."""
         return sum((self.path / part.file).stat().st_size for part in self.manifest.parts)
+
+    @property
+    def folder(self) -> str | None:
+        """The folder that others can read the parts from; None if there is none."""
+        return str(self.path.resolve())
+
+    def n_shards(self, wanted: int) -> int:
+        """Into how many shards the parts can be divided, if so many are wanted."""
+        return min(wanted, self.n_parts)
 
     @property
     def bytes_of_fit(self) -> int:

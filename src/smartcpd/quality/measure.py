@@ -9,8 +9,6 @@ import numpy as np
 
 from smartcpd._common import threads
 from smartcpd._data.opening import as_storage
-from smartcpd._data.storage import Dense, SparseStorage
-from smartcpd._data.tiled import TiledArray
 from smartcpd._fitting.mean_loss import mean_loss
 from smartcpd._fitting.model import CPModel
 from smartcpd._inference.excerpt import excerpt
@@ -20,7 +18,7 @@ from smartcpd.quality.calibration import Calibration
 from smartcpd.quality.deviance import best_constant, cell_losses, saturated_losses
 from smartcpd.quality.hot_spots import Cells, Slices
 from smartcpd.quality.noise import data_name, has_scale, variance
-from smartcpd.quality.reading import Batch, Reading
+from smartcpd.quality.reading import Batch, Reading, reading_of
 from smartcpd.quality.result import Quality
 
 CONSTANT_FROM = 1 << 18
@@ -64,13 +62,10 @@ def measure(model: CPModel, X: Any, absent: str = "zero") -> Quality:
             "This model has no loss. Load it with CPModel.load(path, loss=...)."
         )
     loss = model.loss_function
-    storage = as_storage(X, absent)
-    if isinstance(storage, TiledArray):
-        model, X, _ = excerpt(model, storage)
-        storage = X
-    estimate = mean_loss(X, model, absent)  # checks the data as well
+    model, storage, _ = excerpt(model, as_storage(X, absent))
+    estimate = mean_loss(storage, model, absent)  # checks the data as well
     factors = [A.astype(np.float64) for A in model.distribute().factors]
-    reading = Reading(storage, factors, loss, seed=0)
+    reading = reading_of(storage, factors, loss, seed=0)
     freedom = model.rank * (sum(model.shape) - model.order + 1)
     with threads.limited_to(threads.resolve(None)):
         tally = Tally(reading, loss)
@@ -136,12 +131,8 @@ class Tally:
         values, counts = (np.concatenate(parts) for parts in zip(*self._values, strict=True))
         kinds, where = np.unique(values, return_inverse=True)
         counts = np.bincount(where, weights=counts)
-        storage = self.reading.storage
-        exact = isinstance(storage, SparseStorage) and not storage.weighted
-        if exact and not self.reading.whole:
-            assert isinstance(storage, SparseStorage)
-            # How many zeros there are is known; the sample only said it about.
-            counts[kinds == 0] = storage.n_cells - storage.nnz
+        if self.reading.n_zeros is not None:
+            counts[kinds == 0] = self.reading.n_zeros
         return kinds, counts
 
 
@@ -160,8 +151,8 @@ def _levels(tally: Tally, own_loss: float) -> Levels:
     values, counts = tally.table()
     saturated = _mean(saturated_losses(loss, values), counts)
     constant = _constant_loss(loss, values, counts)
-    if isinstance(reading.storage, Dense) and reading.sampled_cells:
-        # On a sample of a dense array, all losses must be those of the sample.
+    if reading.samples_all:
+        # Losses can only be compared if all of them are those of the sample.
         own_loss = saturated + 0.5 * tally.deviance / float(counts.sum())
     most = 2.0 * (constant - saturated)
     explained = _explained(loss, values, 2.0 * (own_loss - saturated), most)

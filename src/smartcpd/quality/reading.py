@@ -7,17 +7,19 @@ size of the tensor is ever made.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import singledispatch
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from smartcpd._common.model_cells import SLAB_CELLS, slabs, values_at
 from smartcpd._common.stacked import stack
-from smartcpd._data.storage import Dense, SparseStorage, SparseTensor, Storage
+from smartcpd._data.storage import Dense, SparseTensor, Storage
 from smartcpd._data.storage.observed import stacked_rows, weights_at
 from smartcpd._objectives.backgrounds.sampled import weighted_cells
 from smartcpd.losses import Domain, Loss
+from smartcpd.partitions.tensor import PartitionedTensor
 
 READ_WHOLE = 1 << 22
 """All cells are read up to this many, about a second's work."""
@@ -42,21 +44,44 @@ class Batch(NamedTuple):
 class Reading:
     """The cells of a storage next to those of a model, given as its factors."""
 
-    def __init__(self, storage: Storage, factors: list[np.ndarray], loss: Loss, seed: int) -> None:
+    n_zeros: int | None = None
+    """How many zeros there are, where it is known although only a sample of them is read."""
+
+    def __init__(self, storage: Any, factors: list[np.ndarray], loss: Loss, seed: int) -> None:
         self.storage = storage
         self.factors = factors
         self.loss = loss
         self.rng = np.random.default_rng(seed)
         self.ones = np.ones(factors[0].shape[1])
-        sparse = isinstance(storage, SparseStorage)
-        self.only_stored = isinstance(storage, SparseStorage) and storage.absent == "unobserved"
-        self.whole = self.only_stored or storage.n_cells <= READ_WHOLE
-        self.sampled_cells = 0 if self.whole else SAMPLE if sparse else READ_WHOLE
+
+    @property
+    def whole(self) -> bool:
+        """Whether every observed cell is read."""
+        return bool(self.storage.n_cells <= READ_WHOLE)
+
+    @property
+    def sampled_cells(self) -> int:
+        """How many cells are drawn to stand for others."""
+        raise NotImplementedError
+
+    @property
+    def samples_all(self) -> bool:
+        """Whether every cell that is read stands for others, so that sums are those of a sample."""
+        return False
 
     def batches(self) -> Iterator[Batch]:
         """Every observed cell that is read, a few at a time."""
         for batch in self._cells():
             yield self._observed(batch) if self.storage.weighted else batch
+
+    def sample(self, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """Model values of observed cells and weights, with which sums over all are estimated."""
+        cells = weighted_cells(stack(self.factors), self.storage.shape, count, self.rng)
+        return self._model(cells.rows(slice(None))), cells.values
+
+    def _cells(self) -> Iterator[Batch]:
+        """The cells that are read, missing ones among them."""
+        raise NotImplementedError
 
     def _observed(self, batch: Batch) -> Batch:
         """Leave out missing cells, and give the others their own weights."""
@@ -66,79 +91,122 @@ class Reading:
         weight = batch.weight[seen] * own[seen]
         return Batch(places, batch.x[seen], batch.m[seen], weight, own[seen], batch.sampled)
 
-    def _cells(self) -> Iterator[Batch]:
-        storage = self.storage
-        if isinstance(storage, SparseStorage):
-            if self.only_stored or not self.whole:
-                yield from self._stored(storage)
-                if not self.only_stored:
-                    yield self._zeros(storage)
-            else:
-                yield from self._all(self._scattered(storage))
-        elif self.whole:
-            assert isinstance(storage, Dense)
-            yield from self._all(np.ascontiguousarray(storage.array).reshape(-1))
-        else:
-            assert isinstance(storage, Dense)
-            yield from self._drawn(storage.array)
-
-    def sample(self, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return model values of some observed cells, and weights to estimate sums over all."""
-        if self.only_stored:
-            index = self._chosen(count)
-            weights = np.full(index[0].size, self.storage.nnz / index[0].size)  # type: ignore[attr-defined]
-        else:
-            cells = weighted_cells(stack(self.factors), self.storage.shape, count, self.rng)
-            index, weights = cells.rows(slice(None)), cells.values
-        return values_at(self.factors, self.ones, index), weights
-
-    def _chosen(self, count: int) -> list[np.ndarray]:
-        """Choose some entries at random."""
-        storage = self.storage
-        if not isinstance(storage, SparseTensor):
-            assert isinstance(storage, SparseStorage)
-            return storage.some_events(count, self.rng).rows(slice(None))
-        chosen = self.rng.integers(storage.nnz, size=count)
-        return [c[chosen].astype(np.intp) for c in storage.indices]
+    def _model(self, places: Sequence[np.ndarray]) -> np.ndarray:
+        return values_at(self.factors, self.ones, places)
 
     def _all(self, x: np.ndarray) -> Iterator[Batch]:
+        """All cells, whose values are in the order of the array."""
         for where, m in slabs(self.factors, cells=SLAB_CELLS >> 2):
             index = np.unravel_index(np.arange(where.start, where.stop), self.storage.shape)
             yield Batch(list(index), x[where].astype(np.float64), m, np.ones(m.size))
 
-    @staticmethod
-    def _scattered(storage: Any) -> np.ndarray:
-        x = np.zeros(storage.n_cells)
-        for index, values in storage.pieces(SLAB_CELLS):
-            x[np.ravel_multi_index(index, storage.shape)] = values
+
+class DenseReading(Reading):
+    """Every cell of an array, or a sample of them if there are many."""
+
+    storage: Dense
+
+    @property
+    def sampled_cells(self) -> int:
+        return 0 if self.whole else READ_WHOLE
+
+    @property
+    def samples_all(self) -> bool:
+        return not self.whole
+
+    def _cells(self) -> Iterator[Batch]:
+        array = self.storage.array
+        if self.whole:
+            yield from self._all(np.ascontiguousarray(array).reshape(-1))
+            return
+        scale = self.storage.n_cells / READ_WHOLE
+        for _ in range(READ_WHOLE // SLAB_CELLS):
+            index = [self.rng.integers(size, size=SLAB_CELLS) for size in array.shape]
+            x, m = array[tuple(index)].astype(np.float64), self._model(index)
+            yield Batch(index, x, m, np.full(m.size, scale), sampled=True)
+
+
+class SparseReading(Reading):
+    """Every nonzero of a sparse tensor, and its zeros: all, or a sample if there are many."""
+
+    storage: SparseTensor | PartitionedTensor
+
+    def __init__(self, storage: Any, factors: list[np.ndarray], loss: Loss, seed: int) -> None:
+        super().__init__(storage, factors, loss, seed)
+        if not self.whole and not storage.weighted:
+            self.n_zeros = storage.n_cells - storage.nnz
+
+    @property
+    def sampled_cells(self) -> int:
+        return 0 if self.whole else SAMPLE
+
+    def _cells(self) -> Iterator[Batch]:
+        if self.whole:
+            yield from self._all(self._scattered())
+        else:
+            yield from self._stored()
+            yield self._zeros()
+
+    def _scattered(self) -> np.ndarray:
+        x = np.zeros(self.storage.n_cells)
+        for index, values in self.storage.pieces(SLAB_CELLS):
+            x[np.ravel_multi_index(index, self.storage.shape)] = values
         return x
 
-    def _stored(self, storage: Any) -> Iterator[Batch]:
-        for index, values in storage.pieces(SLAB_CELLS):
+    def _stored(self) -> Iterator[Batch]:
+        for index, values in self.storage.pieces(SLAB_CELLS):
             x = values.astype(np.float64)
-            yield Batch(index, x, values_at(self.factors, self.ones, index), np.ones(x.size))
+            yield Batch(index, x, self._model(index), np.ones(x.size))
 
-    def _zeros(self, storage: Any) -> Batch:
+    def _zeros(self) -> Batch:
+        storage = self.storage
         cells = weighted_cells(stack(self.factors), storage.shape, SAMPLE, self.rng)
         index = cells.rows(slice(None))
         x = np.empty(SAMPLE)
         storage.read_cells(stacked_rows(storage.shape, index), x)
         empty = x == 0
         index = [i[empty] for i in index]
-        m, weight = values_at(self.factors, self.ones, index), cells.values[empty]
+        m, weight = self._model(index), cells.values[empty]
         if self.loss.domain is Domain.NONNEGATIVE and not storage.weighted:
             # The model's sum over all zeros is known: a product of column sums, less the nonzeros.
             known = float(np.prod([A.sum(axis=0) for A in self.factors], axis=0).sum())
-            known -= sum(float(batch.m.sum()) for batch in self._stored(storage))
+            known -= sum(float(batch.m.sum()) for batch in self._stored())
             found = float(weight @ m)
             if known > 0 and found > 0:
                 weight = weight * (known / found)
         return Batch(index, np.zeros(m.size), m, weight, sampled=True)
 
-    def _drawn(self, array: np.ndarray) -> Iterator[Batch]:
-        scale = self.storage.n_cells / READ_WHOLE
-        for _ in range(READ_WHOLE // SLAB_CELLS):
-            index = [self.rng.integers(size, size=SLAB_CELLS) for size in array.shape]
-            x = array[tuple(index)].astype(np.float64)
-            m = values_at(self.factors, self.ones, index)
-            yield Batch(index, x, m, np.full(m.size, scale), sampled=True)
+
+class StoredReading(SparseReading):
+    """Every stored cell of a sparse tensor whose other cells were not observed."""
+
+    @property
+    def whole(self) -> bool:
+        return True
+
+    def sample(self, count: int) -> tuple[np.ndarray, np.ndarray]:
+        index = self.storage.some_entries(count, self.rng)
+        return self._model(index), np.full(index[0].size, self.storage.nnz / index[0].size)
+
+    def _cells(self) -> Iterator[Batch]:
+        return self._stored()
+
+
+@singledispatch
+def reading_of(storage: Storage, factors: list[np.ndarray], loss: Loss, seed: int) -> Reading:
+    """The cells of a storage next to those of a model; each kind of storage is read in its way."""
+    raise TypeError(f"{type(storage).__name__} is no storage that can be read cell by cell.")
+
+
+@reading_of.register
+def _(storage: Dense, factors: list[np.ndarray], loss: Loss, seed: int) -> Reading:
+    return DenseReading(storage, factors, loss, seed)
+
+
+@reading_of.register(SparseTensor)
+@reading_of.register(PartitionedTensor)
+def _(
+    storage: SparseTensor | PartitionedTensor, factors: list[np.ndarray], loss: Loss, seed: int
+) -> Reading:
+    kind = SparseReading if storage.absent == "zero" else StoredReading
+    return kind(storage, factors, loss, seed)

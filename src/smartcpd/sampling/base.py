@@ -9,6 +9,7 @@ import numpy as np
 
 from smartcpd._common.piece import Piece
 from smartcpd._data.storage import Storage
+from smartcpd.errors import IncompatibleError
 
 
 class Draws(NamedTuple):
@@ -68,6 +69,19 @@ class Sampler(Piece):
     If so, fibers are read as if every cell were zero, and events hold what the nonzeros add. If
     not, fibers hold the data.
     """
+
+    def check(self, storage: Storage) -> None:
+        """Refuse data that this sampler cannot draw from."""
+        if self.splits and storage.absent == "none":
+            raise IncompatibleError(
+                f"Sampler '{self}' draws the nonzeros of sparse data, and X is dense. Use "
+                "sampler='uniform', or pass X as a SparseTensor."
+            )
+        if not self.splits and storage.absent == "unobserved":
+            raise IncompatibleError(
+                f"Sampler '{self}' reads whole fibers, unobserved cells among them. "
+                "Use sampler='nonzeros' with absent='unobserved'."
+            )
 
     def n_events(self, storage: Any) -> int:
         """Return about how many events an iteration reads."""

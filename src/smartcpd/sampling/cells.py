@@ -65,7 +65,7 @@ class UniformCells:
     @classmethod
     def of(cls, storage: InMemory, n_samples: int | None = None) -> UniformCells:
         """Return a sampler whose default size reads all cells 10 times in 1000 iterations."""
-        if isinstance(storage, SparseTensor) and storage.absent == "unobserved":
+        if storage.absent == "unobserved":
             raise IncompatibleError(
                 f"Uniform cells would be unobserved ones, too, of {storage!r}. Draw nonzeros only: "
                 "use StratifiedCells."

@@ -6,7 +6,7 @@ import os
 import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -92,37 +92,21 @@ def limited(X: Any, max_memory: str | None) -> Any:
     """Return the same data, read part by part if it needs more memory than that, in memory
     if not.
     """
-    from smartcpd._common.memory import budget
-    from smartcpd._data.labels import LabelledTensor
-    from smartcpd._data.opening import as_storage
-    from smartcpd._data.tiled.source import source_of
-    from smartcpd.partitions import PartitionedTensor
+    from smartcpd._data.opening import within_memory
 
-    allowed = budget(max_memory)
-    if source_of(X) is not None:
-        return as_storage(X, max_memory=max_memory)
-    if isinstance(X, PartitionedTensor):
-        return X.within(allowed)
-    if isinstance(X, LabelledTensor) and isinstance(X.tensor, PartitionedTensor):
-        return replace(X, tensor=X.tensor.within(allowed))
-    return X
+    return within_memory(X, max_memory)
 
 
 def needs(X: Any, rank: int, loss: Any) -> list[str]:
     """Say in sentences what a fit part by part will take; nothing for data in memory."""
-    from smartcpd._data.labels import taken_off
-    from smartcpd._data.tiled import TiledArray
-    from smartcpd.partitions import PartitionedTensor
-    from smartcpd.partitions.preflight import preflight
+    from smartcpd._data.opening import as_storage
 
-    tensor, _ = taken_off(X)
-    if isinstance(tensor, TiledArray):
-        return [f"X is {tensor.plan(rank)}."]
-    if not isinstance(tensor, PartitionedTensor):
+    storage = as_storage(X)
+    found = storage.fit_needs(rank)
+    if found is None:
         return []
-    found = preflight(tensor, rank)
-    found.check(tensor, rank)
-    return [f"X is {preflight(tensor, rank, loss)}."]
+    found.check()
+    return [f"X is {storage.fit_needs(rank, loss)}."]
 
 
 def refuse_stdin(file: str) -> None:

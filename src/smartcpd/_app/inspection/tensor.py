@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import os
-from typing import Any
+from collections.abc import Sequence
+from functools import singledispatch
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,13 +14,10 @@ from smartcpd import losses
 from smartcpd._data.files import format_of, read, split
 from smartcpd._data.labels import taken_off
 from smartcpd._data.opening import as_storage, in_memory
-from smartcpd._data.storage import SparseStorage, SparseTensor
-from smartcpd._data.storage.observed import observed_values
-from smartcpd._data.tiled import TiledArray
+from smartcpd._data.storage import Dense, SparseTensor, Storage
 from smartcpd._problem.loss_choice import choose_loss
 from smartcpd.errors import SmartCPDError
 from smartcpd.partitions import PartitionedTensor
-from smartcpd.partitions.preflight import preflight
 
 EXAMPLE_PARAMETERS = {"beta": "beta(0.5)", "negative-binomial": "negative-binomial(1)"}
 COPIES_OF_FACTORS = 6
@@ -34,47 +33,78 @@ def check_tensor(path: str, rank: int = 10) -> dict[str, Any]:
     """Return figures and advice about a file that holds a tensor, in types that JSON knows."""
     X = read(path)
     tensor, modes = taken_off(X)
-    storage: Any = as_storage(tensor)
-    if isinstance(storage, TiledArray):
-        in_memory(storage, "check")
-    sparse = isinstance(storage, SparseStorage)
+    storage = as_storage(tensor)
+    form = _form(storage)
     nonzeros, highest = _nonzeros_and_highest(storage)
     domains = {name: _complaint(storage, name) for name in losses.names()}
     found = {
         "file": path,
-        "kind": "sparse" if sparse else "dense",
+        "kind": form.kind,
         "shape": list(storage.shape),
         "modes": None if modes is None else [mode.name for mode in modes],
-        "dtype": str(storage.dtype if sparse else storage.array.dtype),
+        "dtype": str(storage.dtype),
         "cells": storage.n_cells,
         "nonzeros": nonzeros,
         "density": 100.0 * nonzeros / storage.n_cells,
         "lowest": storage.lowest(),
         "highest": highest,
         "missing": storage.n_missing,
-        "duplicates": _duplicates(path, storage),
-        "bytes": storage.nbytes if sparse else storage.array.nbytes,
+        "duplicates": _duplicates(path),
+        "bytes": form.nbytes,
         "rank": rank,
         "factor_bytes": 8 * rank * sum(storage.shape) * COPIES_OF_FACTORS,
         "losses": domains,
     }
-    found["advice"] = _advice(found, storage)
+    found["advice"] = _advice(found, storage, form.empty_rows)
     return found
 
 
-def _nonzeros_and_highest(storage: Any) -> tuple[int, float]:
-    """Count the nonzeros and find the largest value of what is stored, which may exceed the
-    memory.
-    """
+class _Form(NamedTuple):
+    """How a tensor is stored."""
+
+    kind: str
+    nbytes: int
+    empty_rows: Sequence[int]
+    """How many rows of each mode nothing happened in; empty where that is no waste of memory."""
+
+
+@singledispatch
+def _form(storage: Storage) -> _Form:
+    """Say how a tensor is stored; refuse one that is not in memory, unless it is listed here."""
+    return _form(in_memory(storage, "check"))
+
+
+@_form.register
+def _(storage: Dense) -> _Form:
+    return _Form("dense", storage.array.nbytes, ())
+
+
+@_form.register
+def _(storage: SparseTensor) -> _Form:
+    if storage.absent != "zero":
+        return _Form("sparse", storage.nbytes, ())
+    pairs = zip(storage.shape, storage.indices, strict=True)
+    empty = [size - int(np.unique(column).size) for size, column in pairs]
+    return _Form("sparse", storage.nbytes, empty)
+
+
+@_form.register
+def _(storage: PartitionedTensor) -> _Form:
+    sums = storage.marginals() if storage.absent == "zero" else []
+    return _Form("sparse", storage.nbytes, [int(np.count_nonzero(each == 0)) for each in sums])
+
+
+def _nonzeros_and_highest(storage: Storage) -> tuple[int, float]:
+    """Count the observed cells that are not 0, and find the largest value of any."""
     nonzeros, highest = 0, -math.inf
-    for values in observed_values(storage):
+    for values in storage.observed_values():
         if values.size:
             nonzeros += int(np.count_nonzero(values))
             highest = max(highest, float(values.max()))
     return nonzeros, 0.0 if highest == -math.inf else highest
 
 
-def _complaint(storage: Any, name: str) -> str | None:
+def _complaint(storage: Storage, name: str) -> str | None:
     """Say why a loss cannot describe the data, or return None."""
     loss = losses.get(EXAMPLE_PARAMETERS.get(name, name))
     try:
@@ -86,7 +116,7 @@ def _complaint(storage: Any, name: str) -> str | None:
     return None
 
 
-def _duplicates(path: str, storage: Any) -> int:
+def _duplicates(path: str) -> int:
     """Count the entries of a text file beyond the first of their cell."""
     file, _ = split(path)
     if ".tns" not in format_of(file).suffixes:
@@ -98,7 +128,7 @@ def _duplicates(path: str, storage: Any) -> int:
     return int(values.size - stored.nnz)
 
 
-def _advice(found: dict[str, Any], storage: Any) -> list[str]:
+def _advice(found: dict[str, Any], storage: Storage, empty_rows: Sequence[int]) -> list[str]:
     sentences = []
     if found["missing"]:
         what = "1 cell is" if found["missing"] == 1 else f"{found['missing']:,} cells are"
@@ -111,8 +141,7 @@ def _advice(found: dict[str, Any], storage: Any) -> list[str]:
     for mode, size in enumerate(found["shape"]):
         if size == 1:
             sentences.append(f"Mode {mode} has one row and tells nothing; leave it out.")
-    empty = _empty_rows(storage)
-    for mode, count in enumerate(empty):
+    for mode, count in enumerate(empty_rows):
         if count:
             sentences.append(
                 f"{count:,} of the {found['shape'][mode]:,} rows of mode {mode} are empty; "
@@ -129,8 +158,9 @@ def _advice(found: dict[str, Any], storage: Any) -> list[str]:
         )
     memory = _memory()
     needed = found["bytes"] + found["factor_bytes"]
-    if isinstance(storage, PartitionedTensor):
-        sentences.append(f"A fit has it {preflight(storage, found['rank'])}.")
+    needs = storage.fit_needs(found["rank"])
+    if needs is not None:
+        sentences.append(f"A fit has it {needs}.")
     elif memory and needed > memory:
         sentences.append(
             f"A fit needs about {needed / 1e9:,.1f} GB and there are {memory / 1e9:,.1f} GB; "
@@ -143,15 +173,6 @@ def _advice(found: dict[str, Any], storage: Any) -> list[str]:
             "rank, or fewer labels, gives components that can be trusted."
         )
     return sentences
-
-
-def _empty_rows(storage: Any) -> list[int]:
-    if not isinstance(storage, SparseStorage) or storage.absent != "zero":
-        return []
-    if not isinstance(storage, SparseTensor):
-        return [int(np.count_nonzero(sums == 0)) for sums in storage.marginals()]
-    pairs = zip(storage.shape, storage.indices, strict=True)
-    return [size - int(np.unique(column).size) for size, column in pairs]
 
 
 def _memory() -> int | None:

@@ -44,6 +44,10 @@ class Task:
     limit: float | None = None
 
     @property
+    def is_dense(self) -> bool:
+        return isinstance(self.X, np.ndarray)
+
+    @property
     def n_entries(self) -> int:
         """Number of entries that an iteration of the paper's method reads; rivals that sample get
         as many.
@@ -200,7 +204,7 @@ def gcp_opt(rate: float) -> Contender:
     """
 
     def parameters(task: Task) -> dict[str, Any]:
-        n_samples = None if isinstance(task.X, SparseTensor) else task.n_entries
+        n_samples = task.n_entries if task.is_dense else None
         solver = GCPAdam(rate=rate, n_samples=n_samples).solver()
         return {"solver": solver, "overcomplete": 1, **begin(task)}
 

@@ -14,6 +14,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import singledispatch
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -49,13 +50,22 @@ class SparseData(NamedTuple):
         return math.prod(self.shape)
 
 
+@singledispatch
 def sparse_data(X: np.ndarray | SparseTensor) -> SparseData:
     """Return the nonzeros of a dense or sparse tensor."""
-    if isinstance(X, SparseTensor):
-        indices = np.stack(X.indices, axis=1).astype(np.int64)
-        return SparseData(indices, X.values.astype(np.float64), X.shape)
+    raise TypeError(f"{type(X).__name__} is no tensor that the peers take.")
+
+
+@sparse_data.register
+def _(X: np.ndarray) -> SparseData:
     indices = np.ascontiguousarray(np.argwhere(X))
     return SparseData(indices, X[tuple(indices.T)].astype(np.float64), X.shape)
+
+
+@sparse_data.register
+def _(X: SparseTensor) -> SparseData:
+    indices = np.stack(X.indices, axis=1).astype(np.int64)
+    return SparseData(indices, X.values.astype(np.float64), X.shape)
 
 
 def start_for(data: SparseData, rank: int, seed: int) -> Factors:

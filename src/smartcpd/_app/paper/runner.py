@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +18,6 @@ from smartcpd._app.paper.figures import require_matplotlib, save
 from smartcpd._app.paper.machine import machine
 from smartcpd._app.paper.runs import Row, Runs
 from smartcpd._common.version import __version__
-from smartcpd._data.storage import SparseTensor
 from smartcpd._fitting.model import CPModel
 
 TRIAL_SEEDS = 1_000_003
@@ -137,7 +137,7 @@ def judged(task: Task, shot: Snapshot) -> tuple[float, float]:
     if shot.factors is None:
         return shot.loss, float("nan")
     loss = shot.loss
-    if isinstance(task.X, SparseTensor) or task.X.size <= EXACT_CELLS:
+    if not task.is_dense or math.prod(task.X.shape) <= EXACT_CELLS:
         loss = CPModel(shot.factors, None, task.loss).loss(task.X)
     mse = float("nan") if task.truth is None else metrics.factor_mse(shot.factors, task.truth)
     return loss, mse

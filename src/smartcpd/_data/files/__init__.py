@@ -10,7 +10,7 @@ from smartcpd._data.files import hdf5, mat, netcdf, npy, npz, parts, tns, zarr
 from smartcpd._data.files.format import Format, Tensor
 from smartcpd._data.labels import LabelledTensor
 from smartcpd._data.storage import SparseStorage
-from smartcpd._data.tiled import within_memory
+from smartcpd._data.tiled import loaded_if_small
 from smartcpd.errors import DataNotFoundError, IncompatibleError, InvalidParameterError
 
 FORMATS = tuple(module.FORMAT for module in (tns, npy, npz, mat, zarr, netcdf, hdf5, parts))
@@ -67,7 +67,7 @@ def read(
     form = format_of(file)
     if not file.exists():
         raise DataNotFoundError(f"{file} does not exist; check the path.")
-    tensor = within_memory(form.read(file, member), max_memory)
+    tensor = loaded_if_small(form.read(file, member), max_memory)
     if absent == "zero":
         return tensor
     inner = tensor.tensor if isinstance(tensor, LabelledTensor) else tensor

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from smartcpd._data.labels import LabelledTensor, taken_off
-from smartcpd._data.storage import SparseStorage, SparseTensor
+from smartcpd._data.storage import Dense, SparseStorage, SparseTensor
+from smartcpd._data.storage.conversion import as_sparse
 from smartcpd.errors import InvalidDataError
 
 Tensor = SparseStorage | np.ndarray | LabelledTensor
@@ -97,13 +98,12 @@ def dense_array(path: Path, X: Any) -> np.ndarray:
     tensor, _ = taken_off(X)
     if isinstance(tensor, np.ndarray):
         return real_array(path, tensor)
-    return as_sparse(tensor).to_dense()
+    return sparse_tensor(tensor).to_dense()
 
 
-def as_sparse(X: Any) -> SparseTensor:
+def sparse_tensor(X: Any) -> SparseTensor:
     """Return X as a sparse tensor, for a format that stores nonzeros."""
     tensor, _ = taken_off(X)
     if not isinstance(tensor, np.ndarray):
         return SparseTensor.of(tensor)
-    where = np.nonzero(tensor)
-    return SparseTensor(where, tensor[where], tensor.shape)
+    return as_sparse(Dense(tensor))

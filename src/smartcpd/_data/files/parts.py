@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from smartcpd._data.files.format import Format, as_sparse
+from smartcpd._data.files.format import Format, sparse_tensor
 from smartcpd._data.labels import taken_off
 from smartcpd.errors import InvalidParameterError
 from smartcpd.partitions import PartitionedTensor, write_tensor
@@ -19,7 +19,7 @@ def _read(path: Path, member: str | None) -> Any:
 
 def _write(path: Path, X: Any) -> None:
     _, modes = taken_off(X)
-    write_tensor(path, as_sparse(X), modes, getattr(X, "notes", ()))
+    write_tensor(path, sparse_tensor(X), modes, getattr(X, "notes", ()))
 
 
 FORMAT = Format("a folder of parts", (".parts",), _read, _write)

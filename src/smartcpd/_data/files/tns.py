@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from smartcpd._data.files.format import Format, as_sparse
+from smartcpd._data.files.format import Format, sparse_tensor
 from smartcpd._data.storage import SparseTensor
 from smartcpd._data.tns import read_tns, write_tns
 from smartcpd.errors import InvalidDataError, InvalidParameterError
@@ -19,7 +19,7 @@ def _read(path: Path, member: str | None) -> SparseTensor:
 
 
 def _write(path: Path, X: Any) -> None:
-    tensor = as_sparse(X)
+    tensor = sparse_tensor(X)
     if tensor.weighted:
         raise InvalidDataError(
             f"FROSTT text has no place for the weights and missing cells of {tensor!r}. Write "

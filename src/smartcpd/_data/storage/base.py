@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any, Protocol
 
@@ -12,11 +13,37 @@ from smartcpd._kernels.compiling import Block
 from smartcpd.losses import Loss
 
 
+class FitNeeds(Protocol):
+    """The memory, and the time for reading, that a fit of data outside memory takes."""
+
+    def check(self) -> None:
+        """Raise InvalidParameterError if the fit needs more memory than it may have."""
+        ...
+
+    def __str__(self) -> str: ...
+
+
 class Storage(Protocol):
     """A tensor, and what fits need to know of it."""
 
     @property
     def shape(self) -> tuple[int, ...]: ...
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The type of the values."""
+        ...
+
+    @property
+    def absent(self) -> str:
+        """What the cells that are not stored are: "zero" or "unobserved"; "none" where all are
+        stored."""
+        ...
+
+    @property
+    def usual_sampler(self) -> str:
+        """The name of the sampler that stochastic fits draw with unless another is asked for."""
+        ...
 
     @property
     def n_cells(self) -> int:
@@ -74,6 +101,20 @@ class Storage(Protocol):
         """Raise InvalidDataError naming the first cell that ``loss`` cannot describe."""
         ...
 
+    def observed_values(self) -> Iterator[np.ndarray]:
+        """All values that were observed, some at a time; zeros that are not stored as a single one.
+
+        Of data that is read in blocks, a sample.
+        """
+        ...
+
+    def fit_needs(self, rank: int, loss: Loss | None = None) -> FitNeeds | None:
+        """What a fit of this rank takes; None for data in memory, which takes little more.
+
+        With a loss, the time that reading takes is measured where it is not known.
+        """
+        ...
+
 
 class InMemory(Storage, Protocol):
     """A storage that compiled loops can read."""
@@ -97,6 +138,16 @@ class InMemory(Storage, Protocol):
         """Return the compiled function that fills an array with the weights of chosen fibers."""
         ...
 
+    def weighted_values(self) -> Iterator[tuple[np.ndarray, np.ndarray | None]]:
+        """The observed values that are stored, some at a time, and how much each of them counts;
+        None where all count the same."""
+        ...
+
+    def some_cells(self, count: int, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
+        """All cells, or so many at random if there are more, as an index array a mode; only those
+        that are stored where the others were not observed."""
+        ...
+
     def read_weights(self, rows: np.ndarray, w: np.ndarray) -> None:
         """Fill ``w`` with the weights of single cells, named as for ``read_cells``."""
         ...
@@ -109,6 +160,29 @@ class InMemory(Storage, Protocol):
         ...
 
 
+class DenseStorage:
+    """Base of storages that have a value for every cell: in memory or on disk."""
+
+    @property
+    def absent(self) -> str:
+        return "none"
+
+    @property
+    def usual_sampler(self) -> str:
+        return "uniform"
+
+    def observed_slabs(self) -> Iterator[tuple[int, np.ndarray, np.ndarray | None]]:
+        """Slices from some index of the first mode on, and which of their cells were observed."""
+        raise NotImplementedError
+
+    def observed_values(self) -> Iterator[np.ndarray]:
+        for _, slab, seen in self.observed_slabs():
+            yield slab if seen is None else slab[seen]
+
+    def fit_needs(self, rank: int, loss: Loss | None = None) -> FitNeeds | None:
+        return None
+
+
 class SparseStorage:
     """Base of storages that name some cells only: in memory, on disk or on other machines."""
 
@@ -117,13 +191,25 @@ class SparseStorage:
     """The meaning of cells that are not stored: "zero" or "unobserved"."""
 
     @property
+    def usual_sampler(self) -> str:
+        return "nonzeros"
+
+    @property
     def dtype(self) -> np.dtype:
         """The type of the values."""
         raise NotImplementedError
 
     @property
+    def n_cells(self) -> int:
+        return math.prod(self.shape)
+
+    @property
     def nnz(self) -> int:
         """Number of stored entries."""
+        raise NotImplementedError
+
+    def mean(self) -> float:
+        """The mean over all observed cells."""
         raise NotImplementedError
 
     @property
@@ -151,6 +237,28 @@ class SparseStorage:
         """All values that are stored, some at a time."""
         raise NotImplementedError
 
+    def observed_values(self) -> Iterator[np.ndarray]:
+        yield from self.each_values()
+        if self.absent == "zero":
+            yield np.zeros(1, self.dtype)
+
+    def fit_needs(self, rank: int, loss: Loss | None = None) -> FitNeeds | None:
+        return None
+
     def some_events(self, count: int, rng: np.random.Generator) -> Events:
         """Draw at most so many of the cells that passes read, with replacement."""
         raise NotImplementedError
+
+    def some_entries(self, count: int, rng: np.random.Generator) -> list[np.ndarray]:
+        """The indices of so many entries, or of as many as are at hand, drawn with replacement."""
+        return self.some_events(count, rng).rows(slice(None))
+
+
+def random_cells(
+    shape: tuple[int, ...], count: int, rng: np.random.Generator
+) -> tuple[np.ndarray, ...]:
+    """All cells of a shape, or so many drawn with replacement if there are more."""
+    n_cells = math.prod(shape)
+    if n_cells <= count:
+        return np.unravel_index(np.arange(n_cells), shape)
+    return tuple(rng.integers(size, size=count) for size in shape)

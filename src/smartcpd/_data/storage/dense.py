@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from smartcpd._common.stacked import offsets
+from smartcpd._data.storage.base import DenseStorage, random_cells
 from smartcpd._data.storage.weights import block_weights, observed_weights
 from smartcpd._kernels.cells import dense_cells
 from smartcpd._kernels.compiling import Block
@@ -24,7 +25,7 @@ SCALED_BY = 1 << 21
 
 
 @dataclass(frozen=True, eq=False)
-class Dense:
+class Dense(DenseStorage):
     """A NumPy array of any real dtype and memory layout, never copied or changed.
 
     Memory-mapped and read-only arrays, C or Fortran order and strided views are all read in place.
@@ -257,9 +258,14 @@ class Dense:
             self._refuse(slab, first, bad, f"loss '{loss}' needs {allowed}")
 
     def observed_slabs(self) -> Iterator[tuple[int, np.ndarray, np.ndarray | None]]:
-        """Slices from some index of the first mode on, and which of their cells were observed."""
         for start, slab, w in self._slabs():
             yield start, slab, None if w is None else w != 0
+
+    def some_cells(self, count: int, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
+        return random_cells(self.shape, count, rng)
+
+    def weighted_values(self) -> Iterator[tuple[np.ndarray, np.ndarray | None]]:
+        return self._weighted(self._slabs())
 
     def _observed(self) -> Iterator[tuple[np.ndarray, np.ndarray | None]]:
         """The observed cells of all slabs, or of enough of them to judge a large tensor by, with
@@ -268,7 +274,13 @@ class Dense:
         chosen = slabs[:: max(1, self.n_cells // SCALED_BY)]
         if self.weights is not None and not any(w.any() for _, _, w in chosen):
             chosen = slabs
-        for _, slab, w in chosen:
+        return self._weighted(chosen)
+
+    @staticmethod
+    def _weighted(
+        slabs: Iterable[tuple[int, np.ndarray, Any]],
+    ) -> Iterator[tuple[np.ndarray, np.ndarray | None]]:
+        for _, slab, w in slabs:
             if w is None:
                 yield slab, None
             else:

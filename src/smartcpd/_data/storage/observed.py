@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from smartcpd._common.stacked import offsets
-from smartcpd._data.storage.base import SparseStorage
+from smartcpd._data.storage.base import Storage
 
 
-def observed_values(storage: Any) -> Iterator[np.ndarray]:
-    """All values that are stored and not missing, some at a time."""
-    if isinstance(storage, SparseStorage):
-        yield from storage.each_values()
-        return
-    for _, slab, seen in storage.observed_slabs():
-        yield slab if seen is None else slab[seen]
-
-
-def is_whole(storage: Any) -> bool:
-    """Whether all values that are stored are whole numbers."""
+def is_whole(storage: Storage) -> bool:
+    """Whether all observed values are whole numbers."""
     if storage.dtype.kind != "f":
         return True
-    return all(bool((v == np.floor(v)).all()) for v in observed_values(storage))
+    return all(bool((v == np.floor(v)).all()) for v in storage.observed_values())
 
 
 def stacked_rows(shape: tuple[int, ...], index: Sequence[np.ndarray]) -> np.ndarray:

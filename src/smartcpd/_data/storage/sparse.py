@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from smartcpd._common.stacked import offsets
-from smartcpd._data.storage.base import SparseStorage
+from smartcpd._data.storage.base import SparseStorage, random_cells
 from smartcpd._data.storage.entries import (
     canonical,
     checked_columns,
@@ -174,11 +173,6 @@ class SparseTensor(SparseStorage):
         return len(self.events)
 
     @property
-    def n_cells(self) -> int:
-        """Number of cells, stored or not."""
-        return math.prod(self.shape)
-
-    @property
     def n_missing(self) -> int:
         """Number of cells that were said to be missing."""
         return self.missing[0].size
@@ -254,7 +248,11 @@ class SparseTensor(SparseStorage):
                 f"than max_bytes={max_bytes:,.0f}. Pass a larger max_bytes if that is what you "
                 "want."
             )
-        out = np.zeros(self.shape, self.values.dtype)
+        return self.filled(0)
+
+    def filled(self, value: float) -> np.ndarray:
+        """All cells as a NumPy array, with ``value`` in those that are not stored."""
+        out = np.full(self.shape, value, self.values.dtype)
         out[self.indices] = self.values
         return out
 
@@ -309,6 +307,19 @@ class SparseTensor(SparseStorage):
     def each_values(self) -> Iterator[np.ndarray]:
         for start in range(0, self.nnz, PIECE):
             yield self.values[start : start + PIECE]
+
+    def weighted_values(self) -> Iterator[tuple[np.ndarray, np.ndarray | None]]:
+        yield self.values, self.weights
+
+    def some_cells(self, count: int, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
+        if self.absent == "zero":
+            return random_cells(self.shape, count, rng)
+        chosen = rng.permutation(self.nnz)[:count]
+        return tuple(column[chosen].astype(np.intp) for column in self.indices)
+
+    def some_entries(self, count: int, rng: np.random.Generator) -> list[np.ndarray]:
+        chosen = rng.integers(self.nnz, size=count)
+        return [column[chosen].astype(np.intp) for column in self.indices]
 
     def some_events(self, count: int, rng: np.random.Generator) -> Events:
         n = self.n_events

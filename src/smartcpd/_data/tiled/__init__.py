@@ -1,6 +1,6 @@
 """Dense data larger than memory: an array of which blocks are read, a few at a time."""
 
-from smartcpd._data.tiled.opening import opened, within_memory
-from smartcpd._data.tiled.storage import TiledArray, TiledFitNeeds
+from smartcpd._data.tiled.opening import loaded_if_small, opened
+from smartcpd._data.tiled.storage import TiledArray
 
-__all__ = ["TiledArray", "TiledFitNeeds", "opened", "within_memory"]
+__all__ = ["TiledArray", "loaded_if_small", "opened"]

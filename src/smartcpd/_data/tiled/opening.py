@@ -16,7 +16,7 @@ LOADED_SHARE = 0.5
 """The share of the memory that an array may take if it is loaded as a whole."""
 
 
-def within_memory(X: Any, max_memory: str | int | None = None) -> Any:
+def loaded_if_small(X: Any, max_memory: str | int | None = None) -> Any:
     """Return X, loaded if it is an array on disk that is small enough for it."""
     found = None if isinstance(X, np.memmap) else source_of(X)
     return X if found is None or _is_large(found, max_memory) else native(found.whole())

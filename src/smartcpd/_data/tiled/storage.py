@@ -14,7 +14,9 @@ import numpy as np
 
 from smartcpd._common.memory import readable
 from smartcpd._common.prefetching import prefetched
+from smartcpd._data.storage.base import DenseStorage
 from smartcpd._data.storage.dense import Dense
+from smartcpd._data.tiled.fit_needs import TiledFitNeeds
 from smartcpd._data.tiled.source import Edges, Source, joined, largest_block, slabs
 from smartcpd._data.tiled.tiles import RowsByMode, Tiling, rows_of, some_blocks
 from smartcpd.errors import InvalidDataError, InvalidParameterError
@@ -33,6 +35,9 @@ what a fit needs itself.
 BLOCK_SHARE = 0.2
 """The share of the memory that a block may take while its cells are put into a tile."""
 
+STEP_PAIRS = 40
+"""Arrays like the rows of a tile that a descent on it keeps."""
+
 Where = tuple[slice, ...]
 
 
@@ -47,32 +52,9 @@ class Glimpse:
     seconds_a_cell: float
 
 
-@dataclass(frozen=True)
-class TiledFitNeeds:
-    """What a fit will take, known before it begins."""
-
-    array: str
-    max_memory: int
-    tile: int
-    """Cells of the largest tile, of which two are in memory."""
-    tile_bytes: int
-    n_tiles: int
-    factor_bytes: int
-    seconds: float
-    """Seconds to read all blocks once."""
-
-    def __str__(self) -> str:
-        return (
-            f"{self.array}, read in {self.n_tiles:,} tiles of up to {readable(self.tile_bytes)}, "
-            f"two of them in memory (max_memory {readable(self.max_memory)}); factors and their "
-            f"steps take {readable(self.factor_bytes)}; reading all of it once would take about "
-            f"{self.seconds:.0f} s"
-        )
-
-
 @dataclass(frozen=True, eq=False)
-class TiledArray:
-    """An array that is read in blocks, with its mask and weights; `Storage` for what fits need.
+class TiledArray(DenseStorage):
+    """A dense array, with its mask and weights, of which blocks are read when they are needed.
 
     Means are those of a glimpse. What a cell holds is checked when its block is read.
     """
@@ -227,27 +209,18 @@ class TiledArray:
                 slice(int(e[k]), int(e[k + 1])) for e, k in zip(self.edges, at, strict=True)
             )
 
-    def plan(self, rank: int, memory_pairs: int = 40) -> TiledFitNeeds:
-        """What a fit of this rank takes; refused if that is more than it may have."""
+    def fit_needs(self, rank: int, loss: Loss | None = None) -> TiledFitNeeds:
         tiling = self.tiling
-        factors = 8 * rank * (2 * sum(self.shape) + memory_pairs * self._rows_of_a_tile(tiling))
-        tile = tiling.cells * self.cell_bytes
-        needed = 2 * tile + factors
-        if needed > self.max_memory:
-            raise InvalidParameterError(
-                f"A fit of rank {rank} to {self.source.title} of shape {self.shape} needs about "
-                f"{readable(needed)} of memory: {readable(factors)} for factors and their steps, "
-                f"{readable(2 * tile)} for data; max_memory is {readable(self.max_memory)}. Allow "
-                "more, ask for a lower rank, or store the array in smaller chunks."
-            )
-        size = self.n_cells * self.source.dtype.itemsize
+        rows = 2 * sum(self.shape) + STEP_PAIRS * self._rows_of_a_tile(tiling)
         return TiledFitNeeds(
-            f"{self.source.title} of {readable(size)}",
+            self.source.title,
+            self.shape,
+            rank,
+            self.n_cells * self.source.dtype.itemsize,
             self.max_memory,
-            tiling.cells,
-            tile,
+            tiling.cells * self.cell_bytes,
             tiling.count,
-            factors,
+            8 * rank * rows,
             self.glimpse.seconds_a_cell * self.n_cells,
         )
 

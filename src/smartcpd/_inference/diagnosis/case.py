@@ -9,6 +9,8 @@ import numpy as np
 
 from smartcpd._common.stacked import stack, unstack
 from smartcpd._data.labels import Mode
+from smartcpd._data.opening import in_memory
+from smartcpd._data.storage import InMemory
 from smartcpd._fitting.consensus import Consensus
 from smartcpd._fitting.model import CPModel
 from smartcpd._inference.diagnosis.tallies import Tallies
@@ -16,7 +18,7 @@ from smartcpd._objectives.kkt import balanced
 from smartcpd._problem.history import History, Status
 from smartcpd._problem.problem import Problem
 from smartcpd.losses import Loss
-from smartcpd.quality.reading import Reading
+from smartcpd.quality.reading import reading_of
 
 NAMED = 5
 """How many rows or components a sentence names; the others are only counted."""
@@ -39,6 +41,11 @@ class Case:
     def loss(self) -> Loss:
         return self.problem.loss
 
+    @property
+    def storage(self) -> InMemory:
+        """The data, which is refused unless it is in memory."""
+        return in_memory(self.problem.storage, "diagnose")
+
     @cached_property
     def factors(self) -> list[np.ndarray]:
         """The factors in float64, with the weights in them, shared evenly where constraints allow
@@ -52,7 +59,7 @@ class Case:
         """The sums of one pass over the cells, or over those of a sample that is always the
         same.
         """
-        reading = Reading(self.problem.storage, self.factors, self.loss, seed=0)
+        reading = reading_of(self.storage, self.factors, self.loss, seed=0)
         tallies = Tallies(reading)
         for batch in reading.batches():
             tallies.add(batch)

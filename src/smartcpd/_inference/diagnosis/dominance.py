@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from smartcpd._data.storage import Dense, SparseTensor
 from smartcpd._data.storage.observed import stacked_rows
 from smartcpd._inference.diagnosis.case import Case, listed, row_name
 from smartcpd._inference.diagnosis.result import Finding, Severity
@@ -70,9 +69,7 @@ def _absorbed(case: Case) -> Iterator[Finding]:
         return
     index = [rows[alone] for rows in peaks]
     held = np.empty(alone.size)
-    storage = case.problem.storage
-    assert isinstance(storage, Dense | SparseTensor)
-    storage.read_cells(stacked_rows(case.problem.shape, index), held)
+    case.storage.read_cells(stacked_rows(case.problem.shape, index), held)
     cells = [tuple(int(i) for i in cell) for cell in zip(*index, strict=True)]
     names = [
         f"{case.component(r)} (cell {_cell_name(case, cell)}, which holds {x:,.6g})"

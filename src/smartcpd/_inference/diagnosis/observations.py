@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,10 @@ from smartcpd.losses import Data
 def few_observations(case: Case) -> Iterator[Finding]:
     """Rows with fewer observed cells than components; for counts and events, fewer events."""
     rank = case.model.rank
-    cells = observed_cells(case.problem.storage)
+    cells = observed_cells(case.storage)
     yield from _finding(case, cells, "observed cells", Severity.WARNING)
     if case.loss.data is Data.BINARY or case.tallies.counts is not None:
-        events = event_counts(case.problem.storage)
+        events = event_counts(case.storage)
         # A row in which nothing happened is 0, and known to be; one without cells is named above.
         few = [
             np.where((e > 0) & (c >= rank), e, np.inf) for e, c in zip(events, cells, strict=True)
@@ -54,34 +55,53 @@ def _finding(
     )
 
 
+@singledispatch
 def observed_cells(storage: Storage) -> list[np.ndarray]:
     """Count the observed cells of each row, mode by mode."""
-    whole = [np.full(size, float(storage.n_cells // size)) for size in storage.shape]
-    if isinstance(storage, SparseTensor):
-        columns = storage.indices if storage.absent == "unobserved" else storage.missing
-        listed_cells = [
-            np.bincount(column.astype(np.intp), minlength=size).astype(float)
-            for column, size in zip(columns, storage.shape, strict=True)
-        ]
-        if storage.absent == "unobserved":
-            return listed_cells
-        return [all_ - missing for all_, missing in zip(whole, listed_cells, strict=True)]
-    assert isinstance(storage, Dense)
-    if storage.weights is None:
-        return whole
-    return _row_sums(storage, lambda slab, seen: seen)
+    raise TypeError(f"{type(storage).__name__} is no storage whose cells can be counted.")
 
 
+@observed_cells.register
+def _(storage: SparseTensor) -> list[np.ndarray]:
+    if storage.absent == "unobserved":
+        return _counts(storage.indices, storage.shape)
+    missing = _counts(storage.missing, storage.shape)
+    return [whole - unseen for whole, unseen in zip(_all_cells(storage), missing, strict=True)]
+
+
+@observed_cells.register
+def _(storage: Dense) -> list[np.ndarray]:
+    return _row_sums(storage, lambda slab, seen: seen) if storage.weighted else _all_cells(storage)
+
+
+@singledispatch
 def event_counts(storage: Storage) -> list[np.ndarray]:
     """Sum the observed counts of each row, mode by mode."""
-    if isinstance(storage, SparseTensor):
-        values = storage.values.astype(np.float64)
-        return [
-            np.bincount(column.astype(np.intp), weights=values, minlength=size)
-            for column, size in zip(storage.indices, storage.shape, strict=True)
-        ]
-    assert isinstance(storage, Dense)
+    raise TypeError(f"{type(storage).__name__} is no storage whose events can be counted.")
+
+
+@event_counts.register
+def _(storage: SparseTensor) -> list[np.ndarray]:
+    return _counts(storage.indices, storage.shape, storage.values.astype(np.float64))
+
+
+@event_counts.register
+def _(storage: Dense) -> list[np.ndarray]:
     return _row_sums(storage, lambda slab, seen: slab if seen is None else np.where(seen, slab, 0))
+
+
+def _all_cells(storage: Storage) -> list[np.ndarray]:
+    return [np.full(size, float(storage.n_cells // size)) for size in storage.shape]
+
+
+def _counts(
+    columns: Sequence[np.ndarray], shape: tuple[int, ...], weights: np.ndarray | None = None
+) -> list[np.ndarray]:
+    """Count how many of some cells each row has, or add up how much they weigh."""
+    return [
+        np.bincount(column.astype(np.intp), weights, minlength=size).astype(float)
+        for column, size in zip(columns, shape, strict=True)
+    ]
 
 
 def _row_sums(storage: Dense, part: Callable[[Any, Any], np.ndarray]) -> list[np.ndarray]:

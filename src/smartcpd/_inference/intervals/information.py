@@ -14,13 +14,11 @@ import numpy as np
 
 from smartcpd._common.model_cells import slabs
 from smartcpd._common.stacked import offsets
-from smartcpd._data.storage import Dense, InMemory
-from smartcpd._data.storage.observed import stacked_rows
+from smartcpd._data.storage import Dense, SparseTensor
+from smartcpd._data.storage.conversion import as_dense
 from smartcpd._objectives.slices.dense import products
 from smartcpd._objectives.slices.terms import typical_data
 from smartcpd.losses import Loss
-
-PIECE = 1 << 18
 
 
 def expected_bends(loss: Loss, m: np.ndarray) -> np.ndarray:
@@ -33,25 +31,10 @@ def expected_bends(loss: Loss, m: np.ndarray) -> np.ndarray:
     return np.maximum(out, 0.0)
 
 
-def cell_weights(storage: InMemory) -> np.ndarray | None:
+def cell_weights(storage: Dense | SparseTensor) -> np.ndarray | None:
     """Return how much each cell counts, as a dense array; None where all count the same."""
-    if isinstance(storage, Dense):
-        return None if storage.weights is None else storage.weights.astype(np.float64)
-    if not storage.weighted and getattr(storage, "absent", "zero") == "zero":
-        return None
-    if getattr(storage, "absent", "zero") == "unobserved":
-        weights = np.zeros(storage.shape)
-        own = storage.weights  # type: ignore[attr-defined]
-        weights[storage.indices] = 1.0 if own is None else own  # type: ignore[attr-defined]
-        return weights
-    flat = np.empty(storage.n_cells)
-    for start in range(0, flat.size, PIECE):
-        ids = np.arange(start, min(start + PIECE, flat.size))
-        cells = np.unravel_index(ids, storage.shape)
-        found = np.empty(ids.size)
-        storage.read_weights(stacked_rows(storage.shape, cells), found)
-        flat[ids] = found
-    return flat.reshape(storage.shape)
+    weights = as_dense(storage).weights
+    return None if weights is None else weights.astype(np.float64)
 
 
 def bends_of(factors: Sequence[np.ndarray], loss: Loss, weights: np.ndarray | None) -> np.ndarray:

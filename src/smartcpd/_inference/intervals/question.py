@@ -10,7 +10,7 @@ import numpy as np
 
 from smartcpd._common import threads
 from smartcpd._data.opening import as_storage, in_memory
-from smartcpd._data.storage import InMemory, SparseTensor
+from smartcpd._data.storage import Dense, SparseTensor
 from smartcpd._data.storage.observed import stacked_rows
 from smartcpd._fitting.model import CPModel
 from smartcpd._inference import dispersion as dispersions
@@ -38,7 +38,7 @@ class Question:
 
     model: CPModel
     balanced: CPModel
-    storage: InMemory
+    storage: Dense | SparseTensor
     loss: Loss
     constraints: tuple[Constraint, ...]
     level: float
@@ -149,13 +149,7 @@ class Question:
         many.
         """
         storage, rng = self.storage, np.random.default_rng(0)
-        if isinstance(storage, SparseTensor) and storage.absent == "unobserved":
-            chosen = rng.permutation(storage.nnz)[:SAMPLED_CELLS]
-            cells = tuple(column[chosen].astype(np.intp) for column in storage.indices)
-        elif storage.n_cells <= SAMPLED_CELLS:
-            cells = np.unravel_index(np.arange(storage.n_cells), storage.shape)
-        else:
-            cells = tuple(rng.integers(size, size=SAMPLED_CELLS) for size in storage.shape)
+        cells = storage.some_cells(SAMPLED_CELLS, rng)
         rows = stacked_rows(storage.shape, cells)
         x, w = np.empty(len(cells[0])), np.empty(len(cells[0]))
         storage.read_cells(rows, x)

@@ -18,7 +18,7 @@ from smartcpd._problem.loss_choice import choose_loss
 from smartcpd.errors import IncompatibleError, InvalidParameterError
 from smartcpd.losses import Loss
 from smartcpd.losses.negative_binomial import NegativeBinomial
-from smartcpd.quality.reading import Reading
+from smartcpd.quality.reading import Reading, reading_of
 
 ESTIMATED = NegativeBinomial.name
 """The name that a user writes for negative-binomial counts whose r is to be found."""
@@ -103,7 +103,7 @@ def estimated_r(means: CPModel, storage: Storage) -> float:
     factors = [A.astype(np.float64) for A in means.distribute().factors]
     loss = means.loss_function
     assert loss is not None
-    x, m, w = _cells(Reading(storage, factors, loss, seed=0))
+    x, m, w = _cells(reading_of(storage, factors, loss, seed=0))
     mean = np.maximum(np.asarray(loss.mean(m, loss.params)), 1e-12)
     kinds, where = np.unique(x, return_inverse=True)
     counts = np.bincount(where, weights=w)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
 
-from smartcpd._data.storage import Dense, SparseTensor, Storage
+from smartcpd._data.storage import Dense, InMemory, SparseTensor, Storage
 from smartcpd._data.storage.observed import stacked_rows, weights_at
 from smartcpd._inference.selection.zeros import ZeroDraw
 from smartcpd.errors import IncompatibleError, InvalidDataError, InvalidParameterError
@@ -34,7 +35,7 @@ ALL_FIBERS = 1 << 22
 class Fold:
     """A tensor without some of its cells, and those cells."""
 
-    training: Storage
+    training: InMemory
     places: list[np.ndarray]
     """The cells that are held out, as one array of indices a mode."""
     x: np.ndarray
@@ -56,19 +57,7 @@ def make_folds(
     cells and a sample of the zeros; weights on both sides make up for their different chances.
     """
     check_holdout(storage, cv, holdout, mode)
-    if isinstance(storage, Dense):
-        folds = _dense(storage, cv, holdout, mode, rng)
-    else:
-        assert isinstance(storage, SparseTensor)
-        if storage.absent == "unobserved":
-            folds = _observed(storage, cv, holdout, mode, rng)
-        elif holdout == "cells":
-            folds = [_with_zeros(storage, *part) for part in _stored_parts(storage, cv, rng)]
-        else:
-            folds = [
-                _sparse_fibers(storage, *part) for part in _fiber_parts(storage, cv, mode, rng)
-            ]
-    found = [_on_known_rows(fold, storage) for fold in folds]
+    found = [_on_known_rows(fold) for fold in _folds(storage, cv, holdout, mode, rng)]
     if any(fold.n_cells == 0 or fold.weights.sum() <= 0 for fold in found):
         raise InvalidDataError(
             f"X has too few observed cells ({storage.n_cells - storage.n_missing:,} of shape "
@@ -86,11 +75,6 @@ def check_holdout(storage: Storage, cv: Any, holdout: Any, mode: Any) -> None:
         )
     if holdout not in HOLDOUTS:
         raise InvalidParameterError(f"holdout must be 'cells' or 'fibers'; got {holdout!r}.")
-    if isinstance(storage, SparseTensor) and storage.nnz < STORED_A_FOLD * cv:
-        raise InvalidDataError(
-            f"{storage!r} stores {storage.nnz} cells, too few to hold some of them out in each of "
-            f"cv={cv} folds; {STORED_A_FOLD * cv} are needed."
-        )
     order = len(storage.shape)
     if not isinstance(mode, int | np.integer) or not 0 <= mode < order:
         raise InvalidParameterError(
@@ -110,9 +94,16 @@ def _dealt(count: int, cv: int, rng: np.random.Generator) -> np.ndarray:
     return labels
 
 
-def _dense(
-    storage: Dense, cv: int, holdout: str, mode: int, rng: np.random.Generator
+@singledispatch
+def _folds(
+    storage: Storage, cv: int, holdout: str, mode: int, rng: np.random.Generator
 ) -> list[Fold]:
+    """Make the folds of a storage, which may have cells in rows unknown to training data."""
+    raise TypeError(f"{type(storage).__name__} is no storage that folds can be made of.")
+
+
+@_folds.register
+def _(storage: Dense, cv: int, holdout: str, mode: int, rng: np.random.Generator) -> list[Fold]:
     shape = list(storage.shape)
     if holdout == "fibers":
         shape[mode] = 1
@@ -129,6 +120,22 @@ def _dense(
         x = storage.array[tuple(places)].astype(np.float64)
         folds.append(Fold(training, places, x, weights_at(storage, places)))
     return folds
+
+
+@_folds.register
+def _(
+    storage: SparseTensor, cv: int, holdout: str, mode: int, rng: np.random.Generator
+) -> list[Fold]:
+    if storage.nnz < STORED_A_FOLD * cv:
+        raise InvalidDataError(
+            f"{storage!r} stores {storage.nnz} cells, too few to hold some of them out in each of "
+            f"cv={cv} folds; {STORED_A_FOLD * cv} are needed."
+        )
+    if storage.absent == "unobserved":
+        return _observed(storage, cv, holdout, mode, rng)
+    if holdout == "cells":
+        return [_with_zeros(storage, *part) for part in _stored_parts(storage, cv, rng)]
+    return [_sparse_fibers(storage, *part) for part in _fiber_parts(storage, cv, mode, rng)]
 
 
 def _observed(
@@ -215,7 +222,7 @@ def _sparse_fibers(storage: SparseTensor, fibers: np.ndarray, mode: int) -> Fold
     return Fold(training, places, x, own[own != 0])
 
 
-def _on_known_rows(fold: Fold, storage: Storage) -> Fold:
+def _on_known_rows(fold: Fold) -> Fold:
     """Leave out cells in rows of which nothing is left to train on, since no model can know
     them.
     """

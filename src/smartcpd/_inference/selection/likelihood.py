@@ -7,11 +7,10 @@ which dispersion it is most likely.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
-from smartcpd._data.storage import SparseTensor, Storage
+from smartcpd._data.storage import InMemory, Storage
 from smartcpd._data.storage.observed import is_whole
 from smartcpd._fitting.model import CPModel
 from smartcpd._inference import dispersion
@@ -48,7 +47,7 @@ def log_density(loss: Loss, x: np.ndarray, m: np.ndarray, scale: float) -> np.nd
     return log_base(loss, x, scale) - cell_losses(loss, x, m) / scale
 
 
-def fitted_scale(model: CPModel, storage: Storage) -> float:
+def fitted_scale(model: CPModel, storage: InMemory) -> float:
     """Return the dispersion under which the data that a model was fitted to is most likely."""
     loss = model.loss_function
     assert loss is not None
@@ -62,7 +61,7 @@ def fitted_scale(model: CPModel, storage: Storage) -> float:
     return max(found, ROUNDING * storage.mean_square()) if loss.data is Data.REAL else found
 
 
-def _gamma_scale(model: CPModel, storage: Storage) -> float:
+def _gamma_scale(model: CPModel, storage: InMemory) -> float:
     """Return one over the shape k that solves log k - psi(k) = half of the mean deviance."""
     from scipy import optimize, special
 
@@ -80,17 +79,10 @@ def _gamma_scale(model: CPModel, storage: Storage) -> float:
     return math.exp(-float(optimize.brentq(gap, low, high)))
 
 
-def _mean_log(storage: Storage) -> float:
+def _mean_log(storage: InMemory) -> float:
     """Return the weighted mean of log x over the observed cells."""
     total = 0.0
-    if isinstance(storage, SparseTensor):
-        own = np.ones(storage.nnz) if storage.weights is None else storage.weights
-        total = float(own @ np.log(np.maximum(storage.values.astype(np.float64), LEAST)))
-    else:
-        weights: Any = getattr(storage, "weights", None)
-        for start, slab, seen in storage.observed_slabs():  # type: ignore[attr-defined]
-            logs = np.log(np.maximum(slab[seen] if seen is not None else slab, LEAST))
-            if seen is not None:
-                logs = logs * weights[start : start + len(slab)][seen]
-            total += float(logs.sum(dtype=np.float64))
+    for x, w in storage.weighted_values():
+        logs = np.log(np.maximum(x, LEAST))
+        total += float((logs if w is None else w * logs).sum(dtype=np.float64))
     return total / max(storage.n_observed, LEAST)

@@ -21,7 +21,7 @@ from smartcpd._inference.streaming.transform import NewSlices, report
 from smartcpd._problem.history import Record, Status
 from smartcpd.errors import IncompatibleError, InvalidDataError, InvalidParameterError
 
-Refit = Callable[[Any, np.ndarray | None], Fit]
+Refit = Callable[[Any], Fit]
 REMEMBERED_CELLS = 1 << 22
 """Number of cells of the model that stand for the data it was fitted to, where nothing else is
 known.
@@ -84,7 +84,7 @@ def arrive(
 ) -> Arrival:
     """Fit new slices; without a past, what the model itself expects stands for its data.
 
-    ``refit`` is called with all slices, and weights of their cells, while they are few.
+    ``refit`` is called with all slices while they are few.
     """
     new = NewSlices.checked(model, X, mode, constraint, absent, mask, weights)
     check_growth(new)
@@ -111,8 +111,7 @@ def arrive(
         again = _fitted_anew(found, early, refit)
         if again is not None:
             found, status = again
-            data, w = early.data()
-            kept = past_of(found, data, new.mode, constraint, absent, None, w, n_threads)
+            kept = past_of(found, early.tensor, new.mode, constraint, absent, None, None, n_threads)
     if early is not None:
         kept = replace(kept, early=None if early.are_enough(model.rank) else early)
     loss = kept.loss / kept.n_observed
@@ -131,9 +130,8 @@ def _fitted_anew(found: CPModel, early: EarlySlices, refit: Refit) -> tuple[CPMo
     """Fit all slices so far; return that model, its components in the order of the present one, if
     it is better.
     """
-    X, weights = early.data()
-    again = refit(X, weights)
-    if not again.loss < found.loss(X, weights=weights):
+    again = refit(early.tensor)
+    if not again.loss < found.loss(early.tensor):
         return None
     model = replace(again.model, modes=found.modes).align(found)
     size = found.shape[early.mode]

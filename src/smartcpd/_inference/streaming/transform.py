@@ -13,7 +13,7 @@ from smartcpd import constraints
 from smartcpd._common import threads
 from smartcpd._data.labels import Mode, taken_off
 from smartcpd._data.opening import as_storage, in_memory
-from smartcpd._data.storage import Storage
+from smartcpd._data.storage import Dense, SparseTensor
 from smartcpd._fitting.unobserved import row_names
 from smartcpd._kernels.bounded_rows import compiled_bounded_rows
 from smartcpd._methods.row_newton import SMALL_STEP, Rows, Rule, solve_rows
@@ -37,7 +37,7 @@ TINY = float(np.finfo(float).tiny)
 class NewSlices:
     """Data whose slices of one mode are new to a model, checked against it."""
 
-    storage: Storage
+    storage: Dense | SparseTensor
     modes: tuple[Mode, ...] | None
     loss: Loss
     constraints: tuple[Constraint, ...]

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
 from smartcpd._data.storage import Dense
 from smartcpd._kernels.row_terms import compiled_row_terms
-from smartcpd._objectives.slices.sums import RowSums, slices_of, wide_factors
+from smartcpd._objectives.slices.sums import RowSums, entries_a_pass, slices_of, wide_factors
 from smartcpd._objectives.slices.terms import typical_data
 from smartcpd.losses import Loss
 
@@ -35,6 +36,8 @@ class DenseSlices:
     """The other factors, in their order."""
     n_threads: int = 1
     _kept: list[Piece] = field(default_factory=list, repr=False)
+
+    exact: ClassVar[bool] = True
 
     def at(self, A: np.ndarray) -> RowSums:
         return _whole(self._summed(A, want_derivatives=True))
@@ -145,3 +148,8 @@ def _(
     weights = None if storage.weights is None else np.moveaxis(storage.weights, mode, 0)
     others = (*wide[:mode], *wide[mode + 1 :])
     return DenseSlices(np.moveaxis(storage.array, mode, 0), weights, loss, others, n_threads)
+
+
+@entries_a_pass.register
+def _(storage: Dense, loss: Loss, factors: Sequence[np.ndarray]) -> float:
+    return storage.n_cells

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,11 +14,11 @@ from smartcpd._data.storage import SparseTensor
 from smartcpd._data.storage.events import Events
 from smartcpd._kernels.row_sums import compiled_add_cells
 from smartcpd._objectives import backgrounds
-from smartcpd._objectives.backgrounds import Background, HotCells
+from smartcpd._objectives.backgrounds import Background, ClosedForm, HotCells
 from smartcpd._objectives.backgrounds.quadratic import Quadratic
 from smartcpd._objectives.backgrounds.sampled import N_CELLS, Sampled, fitted_quadratic
 from smartcpd._objectives.slices.dense import DenseSlices
-from smartcpd._objectives.slices.sums import RowSums, slices_of, wide_factors
+from smartcpd._objectives.slices.sums import RowSums, entries_a_pass, slices_of, wide_factors
 from smartcpd._objectives.slices.terms import Terms, cell_terms, quadratic_terms
 from smartcpd.losses import Loss
 
@@ -44,6 +45,7 @@ class SparseSlices:
     mode: int
     n_threads: int = 1
     _chosen: Background | None = field(default=None, repr=False)
+    exact: ClassVar[bool] = False
 
     def at(self, A: np.ndarray) -> RowSums:
         return self._summed(A, want_derivatives=True)
@@ -199,3 +201,11 @@ def _(
     n_threads: int = 1,
 ) -> SparseSlices:
     return SparseSlices(storage, loss, wide_factors(factors), mode, n_threads)
+
+
+@entries_a_pass.register
+def _(storage: SparseTensor, loss: Loss, factors: Sequence[np.ndarray]) -> float:
+    if storage.absent == "unobserved":
+        return storage.nnz
+    behind = backgrounds.choose(loss, storage.shape, 1, stack(factors), exact=False)
+    return storage.nnz if isinstance(behind, ClosedForm | HotCells) else storage.n_cells

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import singledispatch
 from typing import NamedTuple, Protocol
@@ -38,6 +39,11 @@ class RowSums(NamedTuple):
 class Slices(Protocol):
     """The slices of one mode of a storage, under a loss and with the other factors fixed."""
 
+    @property
+    def exact(self) -> bool:
+        """Whether values are those of all cells, and not of all but a constant."""
+        ...
+
     def at(self, A: np.ndarray) -> RowSums:
         """The sums where the rows of the factor are those of A."""
         ...
@@ -60,6 +66,12 @@ def slices_of(
     ``factors[mode]`` plays no part.
     """
     raise TypeError(f"{type(storage).__name__} is no storage whose slices can be summed.")
+
+
+@singledispatch
+def entries_a_pass(storage: Storage, loss: Loss, factors: Sequence[np.ndarray]) -> float:
+    """How many entries sums over the slices of a mode read; infinite where they cannot be had."""
+    return math.inf
 
 
 def wide_factors(factors: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from functools import singledispatch
 from pathlib import Path
 from typing import Any
 
@@ -83,28 +84,51 @@ def check_same(before: Identity, now: Identity, path: Path) -> None:
         )
 
 
+@singledispatch
 def data_digest(storage: Storage) -> str:
     """Return the shape and kind of a tensor, with a hash of what it holds."""
-    if isinstance(storage, PartitionedTensor):
-        about = _digest([repr(storage.manifest).encode()])
-        shape = "x".join(map(str, storage.shape))
-        return f"{shape} {storage.dtype}, {storage.nnz} nonzeros in parts, {about}"
-    if isinstance(storage, SparseTensor):
-        arrays = [*storage.missing, *storage.indices, storage.values]
-        kind = f"{storage.nnz} nonzeros, absent {storage.absent}"
-    elif isinstance(storage, TiledArray):
-        arrays = [*storage.glimpse.indices, storage.glimpse.x]
-        kind = "in blocks"
-    else:
-        assert isinstance(storage, Dense)
-        arrays = [storage.array]
-        kind = "dense"
+    raise TypeError(f"{type(storage).__name__} is no storage that a digest is known for.")
+
+
+@data_digest.register
+def _(storage: Dense) -> str:
+    return _described(storage, "dense" + _remark(storage), [storage.array], storage.weights)
+
+
+@data_digest.register
+def _(storage: SparseTensor) -> str:
+    kind = f"{storage.nnz} nonzeros, absent {storage.absent}{_remark(storage)}"
+    arrays = [*storage.missing, *storage.indices, storage.values]
+    return _described(storage, kind, arrays, storage.weights)
+
+
+@data_digest.register
+def _(storage: TiledArray) -> str:
+    seen = storage.glimpse
+    return _described(storage, "in blocks", [*seen.indices, seen.x])
+
+
+@data_digest.register
+def _(storage: PartitionedTensor) -> str:
+    about = _digest([repr(storage.manifest).encode()])
     shape = "x".join(map(str, storage.shape))
-    dtype = arrays[-1].dtype.name
-    if isinstance(storage, Dense | SparseTensor) and storage.weights is not None:
-        arrays.append(storage.weights)
-        kind += f", {storage.n_missing} missing" if storage.n_missing else ", weighted"
-    return f"{shape} {dtype}, {kind}, {_digest(map(_stretches, arrays))}"
+    return f"{shape} {storage.dtype}, {storage.nnz} nonzeros in parts, {about}"
+
+
+def _remark(storage: Dense | SparseTensor) -> str:
+    """Say whether cells are missing or do not all count the same."""
+    if storage.weights is None:
+        return ""
+    return f", {storage.n_missing} missing" if storage.n_missing else ", weighted"
+
+
+def _described(
+    storage: Storage, kind: str, arrays: Sequence[np.ndarray], weights: np.ndarray | None = None
+) -> str:
+    """Return the digest of arrays, of which the last one holds the values."""
+    shape = "x".join(map(str, storage.shape))
+    every = arrays if weights is None else [*arrays, weights]
+    return f"{shape} {arrays[-1].dtype.name}, {kind}, {_digest(map(_stretches, every))}"
 
 
 def _digest(parts: Iterable[bytes]) -> str:

@@ -16,7 +16,6 @@ from smartcpd._app.paper.contenders import Contender, Task
 from smartcpd._app.paper.experiment import Experiment, Options, Panel, Plan
 from smartcpd._app.paper.runs import Runs
 from smartcpd._app.paper.tables import Table, number, seconds
-from smartcpd._data.storage import SparseTensor
 from smartcpd.datasets import RealData
 from smartcpd.errors import DataNotFoundError
 
@@ -90,7 +89,6 @@ def lines(case: RealCase, with_peers: bool) -> tuple[Contender, ...]:
 def plan(case: RealCase, options: Options) -> Plan:
     data = data_for(case, options)
     X = data.tensor
-    assert isinstance(X, SparseTensor)
     shape = "x".join(map(str, X.shape))
     words = f"{data.source}, {shape}, {X.nnz:,} nonzeros ({100 * X.nnz / X.n_cells:.2g} %)"
 

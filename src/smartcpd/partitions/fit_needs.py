@@ -1,9 +1,10 @@
-"""The needs of a fit part by part, before it begins: memory, disk, and time for a pass."""
+"""The memory, disk and time that a fit part by part takes, known before it begins."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,7 +14,9 @@ from smartcpd._data.event_sums import event_sum
 from smartcpd._kernels.lanes import padded
 from smartcpd.errors import InvalidParameterError
 from smartcpd.losses import Loss
-from smartcpd.partitions.tensor import PartitionedTensor
+
+if TYPE_CHECKING:
+    from smartcpd.partitions.tensor import PartitionedTensor
 
 PARTS_IN_MEMORY = 4
 """Parts that are in memory at once: the one that is worked on, the next, and what they are decoded
@@ -26,30 +29,50 @@ entries.
 
 
 @dataclass(frozen=True)
-class Preflight:
-    """The memory, the disk and the time that a fit needs, in bytes and seconds."""
+class PartitionedFitNeeds:
+    """What a fit of some rank to a tensor that is read part by part takes."""
 
+    tensor: str
+    """What messages call the tensor."""
+    rank: int
     n_parts: int
     part_bytes: int
+    """Bytes of the largest part in memory; 0 if parts are read elsewhere."""
     factor_bytes: int
     disk_bytes: int
     max_memory: int
     seconds: float | None = None
-    """Seconds of a pass over all parts, as far as one of them tells."""
+    """Seconds that a pass over all parts takes, as far as one of them tells."""
+
+    @classmethod
+    def of(cls, X: PartitionedTensor, rank: int, loss: Loss | None = None) -> PartitionedFitNeeds:
+        """Measure, with a loss, the time of a pass on one part."""
+        largest = max(part.nnz for part in X.manifest.parts)
+        rows = padded(np.zeros((1, rank))).shape[1] * 8 * sum(X.shape)
+        return cls(
+            repr(X),
+            rank,
+            X.n_parts,
+            largest * X.manifest.entry_bytes * X.reads_here,
+            COPIES_OF_FACTORS * rows,
+            X.bytes_on_disk,
+            budget(X.max_memory),
+            None if loss is None else _seconds(X, rank, loss),
+        )
 
     @property
     def memory_bytes(self) -> int:
         return PARTS_IN_MEMORY * self.part_bytes + self.factor_bytes
 
-    def check(self, X: PartitionedTensor, rank: int) -> None:
-        """Raise an error if the allowed memory does not suffice."""
+    def check(self) -> None:
         if self.memory_bytes > self.max_memory:
             raise InvalidParameterError(
-                f"A fit of {X!r} at rank {rank} needs about {readable(self.memory_bytes)}: "
-                f"{readable(self.factor_bytes)} for factors and their gradients, and "
-                f"{readable(PARTS_IN_MEMORY * self.part_bytes)} to read parts of up to "
-                f"{readable(self.part_bytes)}; max_memory is {readable(self.max_memory)}. Raise "
-                "max_memory, lower the rank, or write smaller parts."
+                f"A fit of {self.tensor} at rank {self.rank} needs about "
+                f"{readable(self.memory_bytes)}: {readable(self.factor_bytes)} for factors and "
+                f"their gradients, and {readable(PARTS_IN_MEMORY * self.part_bytes)} to read parts "
+                f"of up to {readable(self.part_bytes)}; max_memory is "
+                f"{readable(self.max_memory)}. Raise max_memory, lower the rank, or write smaller "
+                "parts."
             )
 
     def __str__(self) -> str:
@@ -59,21 +82,6 @@ class Preflight:
             f"about {readable(self.memory_bytes)} of memory of {readable(self.max_memory)} allowed"
         )
         return text if self.seconds is None else f"{text}, {self.seconds:.2g} s a pass"
-
-
-def preflight(X: PartitionedTensor, rank: int, loss: Loss | None = None) -> Preflight:
-    """Return the needs of a fit; with a loss, the time of a pass is measured on one part."""
-    largest = max(part.nnz for part in X.manifest.parts)
-    rows = padded(np.zeros((1, rank))).shape[1] * 8 * sum(X.shape)
-    seconds = None if loss is None else _seconds(X, rank, loss)
-    return Preflight(
-        X.n_parts,
-        largest * X.manifest.entry_bytes * X.reads_here,
-        COPIES_OF_FACTORS * rows,
-        X.bytes_on_disk,
-        budget(X.max_memory),
-        seconds,
-    )
 
 
 def _seconds(X: PartitionedTensor, rank: int, loss: Loss) -> float:
