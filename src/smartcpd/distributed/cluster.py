@@ -59,9 +59,6 @@ def as_cluster(client: Any) -> Cluster:
 
 def parts_of(X: Any) -> PartitionedTensor:
     """What a cluster can share out: a partitioned folder, or a list of tensors."""
-    from smartcpd._data.labels import taken_off
-
-    X, _ = taken_off(X)
     if isinstance(X, PartitionedTensor):
         return X
     if isinstance(X, list | tuple) and X:
