@@ -3,32 +3,51 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from smartcpd._data.labels import Mode, taken_off
+from smartcpd._data.labels import Mode
+from smartcpd._data.storage import Storage
 from smartcpd._data.tiled.storage import Blocks
 from smartcpd._fitting.model import CPModel
 
 CELLS = 1 << 22
 
 
-def excerpt(model: CPModel, X: Any) -> tuple[CPModel, Any, str]:
-    """Model and data of random rows of each mode, with a remark that says so; both as they are, and
-    no remark, if the data is in memory.
-    """
-    storage, _ = taken_off(X)
-    if not isinstance(storage, Blocks):
-        return model, X, ""
-    edge = math.ceil(CELLS ** (1 / len(storage.shape)))
-    rows = storage.drawn([min(edge, size) for size in storage.shape], np.random.default_rng(0))
-    factors = [A[r] for A, r in zip(model.factors, rows, strict=True)]
-    modes = None
-    if model.modes is not None:
-        pairs = zip(model.modes, rows, strict=True)
-        modes = [Mode(mode.name, mode.labels[r], mode.kind) for mode, r in pairs]
-    few = CPModel(factors, model.weights, model.loss_function, modes)
-    shape = "x".join(str(len(r)) for r in rows)
-    remark = f"How well the model fits was measured on {shape} cells from random blocks."
-    return few, storage.gathered(rows), remark
+@dataclass(frozen=True, eq=False)
+class Excerpt:
+    """The data that a model is judged by: all of it, or random rows of each mode of an array that
+    is not in memory."""
+
+    storage: Storage
+    rows: list[np.ndarray] | None = None
+    """Those of each mode; None if all are there."""
+
+    @classmethod
+    def of(cls, storage: Storage) -> Excerpt:
+        """All of a storage if it is in memory, else as much of it as is worth reading."""
+        if not isinstance(storage, Blocks):
+            return cls(storage)
+        edge = math.ceil(CELLS ** (1 / len(storage.shape)))
+        rows = storage.drawn([min(edge, size) for size in storage.shape], np.random.default_rng(0))
+        return cls(storage.gathered(rows), rows)
+
+    def rows_of(self, model: CPModel) -> CPModel:
+        """The part of a model of the whole that is about these rows."""
+        if self.rows is None:
+            return model
+        factors = [A[r] for A, r in zip(model.factors, self.rows, strict=True)]
+        modes = model.modes
+        if modes is not None:
+            pairs = zip(modes, self.rows, strict=True)
+            modes = tuple(Mode(mode.name, mode.labels[r], mode.kind) for mode, r in pairs)
+        return replace(model, factors=factors, modes=modes)
+
+    @property
+    def remark(self) -> str:
+        """What a reader should know of it; nothing if it is the whole."""
+        if self.rows is None:
+            return ""
+        shape = "x".join(str(len(r)) for r in self.rows)
+        return f"How well the model fits was measured on {shape} cells from random blocks."

@@ -6,7 +6,7 @@ import os
 import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -88,22 +88,15 @@ def load(
     )
 
 
-def limited(X: Any, max_memory: str | None) -> Any:
-    """The same data, which is read part by part if it needs more than that; in memory if not."""
-    from smartcpd._common.memory import budget
-    from smartcpd._data.labels import LabelledTensor
+def opened(X: Any, max_memory: str | None) -> Any:
+    """The storage of data as `load` gives it, with its labels if it has any; it is read part by
+    part if it needs more memory than that."""
+    from smartcpd._data.labels import LabelledTensor, taken_off
     from smartcpd._data.opening import as_storage
-    from smartcpd._data.tiled.source import source_of
-    from smartcpd.partitions import PartitionedTensor
 
-    allowed = budget(max_memory)
-    if source_of(X) is not None:
-        return as_storage(X, max_memory=max_memory)
-    if isinstance(X, PartitionedTensor):
-        return X.within(allowed)
-    if isinstance(X, LabelledTensor) and isinstance(X.tensor, PartitionedTensor):
-        return replace(X, tensor=X.tensor.within(allowed))
-    return X
+    tensor, modes = taken_off(X)
+    storage = as_storage(tensor, max_memory=max_memory)
+    return storage if modes is None else LabelledTensor(storage, modes, getattr(X, "notes", ()))
 
 
 def needs(X: Any, rank: int, loss: Any) -> list[str]:
@@ -164,16 +157,15 @@ def described(X: Any) -> str:
     return f"{shape}{nonzeros}"
 
 
-def source_facts(file: str, X: Any) -> dict[str, Any]:
-    """Where data came from, so that a run can be traced back to it."""
-    from smartcpd._data.opening import as_storage
+def source_facts(file: str, fit: Any) -> dict[str, Any]:
+    """Where the data of a fit came from, so that a run can be traced back to it."""
     from smartcpd._problem.checkpoints.identity import data_digest
 
-    path = split(file)[0]
+    path, storage = split(file)[0], fit.problem.storage
     facts: dict[str, Any] = {
         "file": file,
-        "shape": list(X.shape),
-        "fingerprint": data_digest(as_storage(X)),
+        "shape": list(storage.shape),
+        "fingerprint": fit.fingerprint or data_digest(storage),
     }
     if path.is_file():
         about = path.stat()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -16,7 +15,6 @@ from smartcpd._objectives.kkt import balanced
 from smartcpd._problem.history import History, Status
 from smartcpd._problem.problem import Problem
 from smartcpd.losses import Loss
-from smartcpd.quality.reading import Reading
 
 NAMED = 5
 """Rows or components that a sentence names; of others it says how many there are."""
@@ -29,6 +27,10 @@ class Case:
     model: CPModel
     problem: Problem
     """Of the model's rank and loss, with its constraints."""
+    factors: list[np.ndarray]
+    """In float64, with the weights in them, as `shared_evenly` gives them."""
+    tallies: Tallies
+    """What one pass over the cells told, or over those of a sample that is always the same."""
     status: Status | None = None
     history: History | None = None
     consensus: Consensus | None = None
@@ -39,27 +41,17 @@ class Case:
     def loss(self) -> Loss:
         return self.problem.loss
 
-    @cached_property
-    def factors(self) -> list[np.ndarray]:
-        """In float64, with the weights in them, shared evenly where constraints allow it."""
-        A = stack(self.model.distribute().factors)
-        return unstack(balanced(self.problem, A), self.problem.shape)
-
-    @cached_property
-    def tallies(self) -> Tallies:
-        """One pass over the cells, or over those of a sample that is always the same."""
-        reading = Reading(self.problem.storage, self.factors, self.loss, seed=0)
-        tallies = Tallies(reading)
-        for batch in reading.batches():
-            tallies.add(batch)
-        return tallies
-
     def component(self, r: int) -> str:
         """What sentences call a component."""
         return str(r + self.first)
 
     def pairs(self, pairs: list[tuple[int, int]]) -> str:
         return listed([f"{self.component(i)} and {self.component(j)}" for i, j in pairs])
+
+
+def shared_evenly(model: CPModel, problem: Problem) -> list[np.ndarray]:
+    """The factors with the weights in them, which are shared evenly where constraints allow it."""
+    return unstack(balanced(problem, stack(model.distribute().factors)), problem.shape)
 
 
 def row_name(mode: Mode, row: int) -> str:
