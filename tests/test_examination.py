@@ -15,7 +15,7 @@ from smartcpd._fitting import persistence, shares
 from smartcpd._fitting.fit import fit
 from smartcpd._fitting.mean_loss import mean_loss
 from smartcpd._fitting.shares import readable
-from smartcpd._inference import examination
+from smartcpd._inference import examination, excerpt
 from smartcpd._inference.diagnosis import diagnose
 from smartcpd._inference.dispersion import estimate
 from smartcpd._inference.examination import Examination
@@ -199,6 +199,36 @@ def same(first, second):
         assert first == pytest.approx(second, rel=1e-6)
     else:
         assert first == second
+
+
+class TestExcerpts:
+    def test_cells_are_named_as_in_the_whole(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(excerpt, "CELLS", 1000)
+        X = np.ones((30, 30, 30)) + 0.01 * RNG.standard_normal((30, 30, 30))
+        np.save(tmp_path / "X.npy", X)
+        mapped = np.load(tmp_path / "X.npy", mmap_mode="r+")
+        parameters = {"random_state": 0, "max_memory": "400kB"}
+        rows = Excerpt.of(fit(mapped, 1, **parameters).problem.storage).rows
+        assert [len(r) for r in rows] == [10, 10, 10]
+        wild = tuple(int(r[-1]) for r in rows)
+        mapped[wild] = 9.0
+        found = fit(mapped, 1, **parameters)
+        quality, diagnosis = Examination.of(found).figures()
+        assert quality.hot_cells[0].index == wild
+        assert quality.hot_cells[0].observed == 9.0
+        assert measure(found.model, found.problem.storage).hot_cells[0].index == wild
+        worst = {(entry.mode, entry.index) for entry in quality.hot_slices}
+        assert set(enumerate(wild)) <= worst
+        finding = diagnosis["dominant cells"]
+        assert finding.figures["cells"] == [list(wild)]
+        assert str(wild) in finding.meaning
+
+    def test_what_is_in_memory_is_whole(self):
+        model = CPModel(FACTORS, loss_function="gaussian")
+        whole = Excerpt.of(Dense.of(MEAN))
+        assert whole.rows_of(model) is model
+        assert whole.in_whole((1, 2, 3)) == (1, 2, 3)
+        assert whole.remark == ""
 
 
 class TestReadable:

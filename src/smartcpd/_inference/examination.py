@@ -19,7 +19,7 @@ from smartcpd._inference.excerpt import Excerpt
 from smartcpd._objectives import Estimate
 from smartcpd.partitions.tensor import PartitionedTensor
 from smartcpd.quality import Quality
-from smartcpd.quality.measure import QualityTally, model_reading
+from smartcpd.quality.measure import QualityTally, model_reading, placed_in_whole
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +72,7 @@ class Examination:
         tallies = None if isinstance(storage, PartitionedTensor) else Tallies(reading)
         with threads.limited_to(threads.resolve(None)):
             reading.show_to(tally, *([] if tallies is None else [tallies]))
-            quality = tally.quality(self.mean_loss)
+            quality = placed_in_whole(tally.quality(self.mean_loss), self.excerpt)
         return quality, None if tallies is None else examined(self._case(tallies))
 
     def _case(self, tallies: Tallies) -> Case:
@@ -89,4 +89,5 @@ class Examination:
             self.fit.status,
             self.fit.history,
             first=1,
+            in_whole=self.excerpt.in_whole,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -38,11 +39,15 @@ class Excerpt:
         if self.rows is None:
             return model
         factors = [A[r] for A, r in zip(model.factors, self.rows, strict=True)]
-        modes = model.modes
-        if modes is not None:
-            pairs = zip(modes, self.rows, strict=True)
-            modes = tuple(Mode(mode.name, mode.labels[r], mode.kind) for mode, r in pairs)
+        pairs = zip(model.named_modes, self.rows, strict=True)
+        modes = tuple(Mode(mode.name, mode.labels[r], mode.kind) for mode, r in pairs)
         return replace(model, factors=factors, modes=modes)
+
+    def in_whole(self, index: Sequence[int]) -> tuple[int, ...]:
+        """A cell of the excerpt by its place in the whole."""
+        if self.rows is None:
+            return tuple(index)
+        return tuple(int(r[i]) for r, i in zip(self.rows, index, strict=True))
 
     @property
     def remark(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -69,7 +70,16 @@ def measure(model: CPModel, X: Any, absent: str = "zero") -> Quality:
     tally = QualityTally(reading)
     with threads.limited_to(threads.resolve(None)):
         reading.show_to(tally)
-        return tally.quality(known)
+        return placed_in_whole(tally.quality(known), excerpt)
+
+
+def placed_in_whole(quality: Quality, excerpt: Excerpt) -> Quality:
+    """The same figures, with cells and rows where they are in the data that the excerpt is of."""
+    if excerpt.rows is None:
+        return quality
+    cells = (replace(c, index=excerpt.in_whole(c.index)) for c in quality.hot_cells)
+    slices = (replace(s, index=int(excerpt.rows[s.mode][s.index])) for s in quality.hot_slices)
+    return replace(quality, hot_cells=tuple(cells), hot_slices=tuple(slices))
 
 
 def model_reading(model: CPModel, storage: Storage) -> Reading:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,6 +37,8 @@ class Case:
     consensus: Consensus | None = None
     first: int = 0
     """What sentences call the first component."""
+    in_whole: Callable[[Sequence[int]], Sequence[int]] = tuple
+    """Where a cell is in the data that the model was fitted to, if this is an excerpt of it."""
 
     @property
     def loss(self) -> Loss:
