@@ -168,7 +168,7 @@ class TestBadMoments:
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patched:
-            patched.setattr("smartcpd.quality.measure", interrupted)
+            patched.setattr("smartcpd._inference.examination.Examination.figures", interrupted)
             code, _, err = run(*counts)
         assert code == 130
         assert "'smartcpd report X-smartcpd' writes its report" in err
@@ -204,7 +204,7 @@ class TestBadMoments:
             raise OSError(28, "No space left on device")
 
         with monkeypatch.context() as patched:
-            patched.setattr(RunFolder, "save", full)
+            patched.setattr(RunFolder, "finish", full)
             code, _, err = run(*counts)
         assert code == 1
         assert "make room, and go on with --resume" in err

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from smartcpd import CPModel, Mode, SmartCPD, datasets
-from smartcpd._app.run_folder import Run, RunFolder
+from smartcpd._app.run_folder import RunFolder, RunRecord
 from smartcpd._fitting.consensus import Stability, build
 from smartcpd._fitting.fit import fit
 from smartcpd._problem.history import History, Record, Status
@@ -224,15 +224,15 @@ class TestKept:
     def run(self):
         history = History([Record(0.1, 1, 10, 2.0, 0.0, "a")])
         status = Status(True, "Converged.")
-        return Run(MODEL, 1.5, history, status, "mm", stability=self.STABILITY)
+        return RunRecord(MODEL, 1.5, history, status, "mm", stability=self.STABILITY)
 
     def test_in_the_folder_of_a_run(self, tmp_path):
-        RunFolder(tmp_path).save(self.run())
+        RunFolder(tmp_path).save_model(self.run())
         assert RunFolder(tmp_path).load().stability == self.STABILITY
 
     def test_runs_of_before_have_none(self, tmp_path):
         folder = RunFolder(tmp_path)
-        folder.save(self.run())
+        folder.save_model(self.run())
         header = json.loads(folder.header.read_text())
         del header["run"]["stability"]
         folder.header.write_text(json.dumps(header))

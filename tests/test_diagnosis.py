@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from smartcpd import CPModel, Mode, SmartCPD, SparseTensor, losses
-from smartcpd._app.run_folder import Run, RunFolder
+from smartcpd._app.run_folder import RunFolder, RunRecord
 from smartcpd._fitting.fit import fit
 from smartcpd._inference.diagnosis import Diagnosis, Finding, Severity, diagnose
 from smartcpd._problem.history import History, Record, Status
@@ -348,8 +348,8 @@ class TestReport:
     def test_in_the_folder_of_a_run(self, tmp_path):
         diagnosis = diagnose(MODEL, RNG.negative_binomial(2, 2 / (2 + MEAN)), first=1)
         history = History([Record(0.1, 1, 10, 2.0, 0.0, "a")])
-        run = Run(MODEL, 1.0, history, Status(True, "Converged."), "mm", diagnosis=diagnosis)
-        RunFolder(tmp_path).save(run)
+        run = RunRecord(MODEL, 1.0, history, Status(True, "Converged."), "mm", diagnosis=diagnosis)
+        RunFolder(tmp_path).save_model(run)
         assert str(RunFolder(tmp_path).load().diagnosis) == str(diagnosis)
 
 

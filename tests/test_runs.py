@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from smartcpd import CPModel, Mode
-from smartcpd._app.run_folder import Run, RunFolder
+from smartcpd._app.run_folder import RunFolder, RunRecord
 from smartcpd._app.run_folder.cells import read_cells
 from smartcpd._app.run_folder.factors import file_names
 from smartcpd._problem.history import History, Record, Status
@@ -26,7 +26,7 @@ X = rng.poisson(MODEL.full())
 
 @pytest.fixture
 def run():
-    return Run(
+    return RunRecord(
         MODEL,
         1.5,
         History([Record(0.1, 1, 10, 2.0, 0.0, "a"), Record(0.2, 2, 20, float("nan"), 0.0, "b")]),
@@ -41,9 +41,15 @@ def run():
     )
 
 
+def saved(path, run):
+    folder = RunFolder(path)
+    folder.save_model(run)
+    assert folder.finish(run) == folder.report
+    return folder
+
+
 def test_round_trip(run, tmp_path):
-    folder = RunFolder(tmp_path / "a" / "run")
-    assert folder.save(run) == folder.report
+    folder = saved(tmp_path / "a" / "run", run)
     back = folder.load()
     assert back.model.modes == MODES
     assert all(map(np.array_equal, back.model.factors, MODEL.factors))
@@ -57,8 +63,7 @@ def test_round_trip(run, tmp_path):
 
 
 def test_json_is_strict(run, tmp_path):
-    folder = RunFolder(tmp_path)
-    folder.save(run)
+    folder = saved(tmp_path, run)
 
     def refuse(name):
         raise AssertionError(name)
@@ -67,8 +72,7 @@ def test_json_is_strict(run, tmp_path):
 
 
 def test_factors_as_tables(run, tmp_path):
-    folder = RunFolder(tmp_path)
-    folder.save(run)
+    folder = saved(tmp_path, run)
     files = sorted(path.name for path in folder.factors.iterdir())
     assert files == ["day_time.csv", "who.csv"]
     with open(folder.factors / "who.csv", newline="", encoding="utf-8") as file:
@@ -82,7 +86,7 @@ def test_factors_as_tables(run, tmp_path):
 def test_factors_of_another_run_do_not_stay(run, tmp_path):
     (tmp_path / "factors").mkdir()
     (tmp_path / "factors" / "old.csv").touch()
-    RunFolder(tmp_path).save(run)
+    saved(tmp_path, run)
     assert not (tmp_path / "factors" / "old.csv").exists()
 
 
@@ -102,28 +106,29 @@ class TestClaims:
         assert list((tmp_path / "x" / "y").iterdir()) == []
 
     def test_a_finished_run(self, run, tmp_path):
-        folder = RunFolder(tmp_path)
-        folder.save(run)
+        folder = saved(tmp_path, run)
         with pytest.raises(InvalidParameterError, match=r"finished run.*--force"):
-            folder.claim()
+            folder.check()
         with pytest.raises(InvalidParameterError, match="nothing to resume"):
-            folder.claim(resume=True)
-        folder.claim(force=True)
+            folder.check(resume=True)
+        folder.check(force=True)
 
     def test_an_unfinished_run(self, tmp_path):
         folder = RunFolder(tmp_path)
         folder.checkpoint.mkdir()
         (folder.checkpoint / "checkpoint.json").touch()
         with pytest.raises(InvalidParameterError, match=r"not finished.*--resume"):
-            folder.claim()
+            folder.check()
+        folder.check(resume=True)
         folder.claim(resume=True)
         assert folder.resumable
-        folder.claim(force=True)
+        folder.check(force=True)
+        folder.claim()
         assert not folder.resumable
 
     def test_nothing_there(self, tmp_path):
         with pytest.raises(InvalidParameterError, match=r"holds no run.*Leave out --resume"):
-            RunFolder(tmp_path).claim(resume=True)
+            RunFolder(tmp_path).check(resume=True)
 
     @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
     def test_a_folder_that_cannot_be_written(self, tmp_path):
@@ -150,8 +155,7 @@ class TestBadFolders:
             RunFolder(tmp_path).load()
 
     def test_damaged(self, run, tmp_path):
-        folder = RunFolder(tmp_path)
-        folder.save(run)
+        folder = saved(tmp_path, run)
         text = json.loads(folder.header.read_text())
         del text["run"]["history"]["loss"]
         folder.header.write_text(json.dumps(text))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from smartcpd._common import threads
-from smartcpd._data.labels import taken_off
+from smartcpd._data.labels import Mode, taken_off
 from smartcpd._data.tiled import TiledArray
 from smartcpd._fitting.consensus import Consensus
 from smartcpd._fitting.consensus.starts import consensus_of
@@ -19,6 +19,7 @@ from smartcpd._fitting.model import CPModel
 from smartcpd._fitting.progress import Progress
 from smartcpd._fitting.unobserved import without_unobserved_rows
 from smartcpd._methods.base import Epoch, Method, Settings
+from smartcpd._objectives import Estimate
 from smartcpd._problem.checkpoints import Identity, entropy_in, opened
 from smartcpd._problem.history import History, Record, Status
 from smartcpd._problem.problem import Problem, check_integer, check_number
@@ -56,6 +57,8 @@ NOT_IDENTIFYING = {
 class Fit:
     """All that a fit found; `decompose` and `SmartCPD` return parts of it."""
 
+    problem: Problem = field(repr=False)
+    """The data, checked, and the pieces that the model was fitted with."""
     model: CPModel
     loss: float
     history: History
@@ -66,6 +69,24 @@ class Fit:
     """What several starts agree on, where at least two came to their end."""
     traffic: Any = None
     """The bytes and seconds of the exchange with the workers of a cluster, if there was one."""
+    loss_error: float = 0.0
+    """The standard error of the loss, where that comes from a sample of the cells."""
+    fingerprint: str | None = None
+    """A digest of the data, if checkpoints needed one."""
+
+    @property
+    def mean_loss(self) -> Estimate:
+        """The loss with its standard error."""
+        return Estimate(self.loss, self.loss_error)
+
+    def labelled(self, modes: tuple[Mode, ...] | None) -> Fit:
+        """Return the same fit, with labels on the modes of its models."""
+        if modes is None:
+            return self
+        agreed = self.consensus
+        if agreed is not None:
+            agreed = replace(agreed, model=replace(agreed.model, modes=modes))
+        return replace(self, model=replace(self.model, modes=modes), consensus=agreed)
 
 
 def fit(
@@ -109,7 +130,8 @@ def fit(
         from smartcpd.distributed.fitting import fit_on
 
         parameters = {name: value for name, value in locals().items() if name in FIT_PARAMETERS}
-        return fit_on(client, X, parameters, fit)
+        tensor, modes = taken_off(X)
+        return fit_on(client, tensor, parameters, fit).labelled(modes)
     if isinstance(init, CPModel):
         init = init.distribute().factors
     asked = {name: value for name, value in locals().items() if name not in NOT_IDENTIFYING}
@@ -175,8 +197,10 @@ def fit(
     if checkpoint is not None and resume and random_state is None:
         random_state = entropy_in(checkpoint)
     rng = generator(random_state)
+    fingerprint = None
     if checkpoint is not None:
         identity = Identity.of(problem, asked, rng)
+        fingerprint = identity.data
         journal = opened(checkpoint, identity, checkpoint_every, resume, problem.freedom)
         settings = replace(settings, journal=journal)
     with threads.limited_to(settings.n_threads):
@@ -202,16 +226,27 @@ def fit(
                 settles=repairs is not None and not settings.stochastic,
                 whole=bool(consensus),
             )
-            best, loss, objective = restarts.best(starts, streams)
-    factors, remark = without_unobserved_rows(problem, best.factors)
-    status = best.status._replace(reason=f"{best.status.reason} {remark}".strip())
-    model = CPModel(factors, np.ones(problem.rank), problem.loss, modes)
+            best = restarts.best(starts, streams)
+    found = best.result
+    factors, remark = without_unobserved_rows(problem, found.factors)
+    status = found.status._replace(reason=f"{found.status.reason} {remark}".strip())
+    model = CPModel(factors, np.ones(problem.rank), problem.loss)
     agreed = None
-    if n_init > 1 and best.comparison is not None:
-        agreed = consensus_of(problem, model, objective, status.converged, best.comparison)
+    if n_init > 1 and found.comparison is not None:
+        agreed = consensus_of(problem, model, best.objective, status.converged, found.comparison)
     if agreed is not None and agreed.warning:
         status = status._replace(reason=f"{status.reason} {agreed.warning}")
-    return Fit(model, loss, best.history, status, chosen.name, agreed)
+    return Fit(
+        problem,
+        model,
+        best.loss,
+        found.history,
+        status,
+        chosen.name,
+        agreed,
+        loss_error=best.error,
+        fingerprint=fingerprint,
+    ).labelled(modes)
 
 
 @dataclass(frozen=True)

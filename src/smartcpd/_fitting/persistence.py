@@ -45,6 +45,12 @@ def save(model: CPModel, path: str | os.PathLike[str], run: dict[str, Any] | Non
     return npz
 
 
+def tell(path: str | os.PathLike[str], run: dict[str, Any]) -> None:
+    """Replace what a saved model's JSON tells about the fit; the model stays as it is."""
+    header = _paths(path)[1]
+    replace_file(header, _lines(_read_header(header) | {"run": run}).encode())
+
+
 def load(path: str | os.PathLike[str], loss: Loss | str | None = None) -> CPModel:
     """Read what `save` wrote; see `CPModel.load`."""
     npz, header = _paths(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +22,7 @@ class Readable(NamedTuple):
     shares : ndarray
         The shares of the components, which sum to 1.
     signed : bool
-        Whether the model has negative numbers.
+        Whether some component has negative entries, however the signs are shared among its modes.
     order : ndarray
         The place of each component in the model that was given.
     """
@@ -30,6 +31,10 @@ class Readable(NamedTuple):
     shares: np.ndarray
     signed: bool
     order: np.ndarray
+
+    def on_its_own(self) -> Readable:
+        """The same, of the readable model itself: its components are in order as they are."""
+        return self._replace(order=np.arange(self.shares.size))
 
     @property
     def share_of(self) -> str:
@@ -43,17 +48,19 @@ def readable(model: CPModel) -> Readable:
     A component's share is its part of the sum of all model values; where some are negative, its
     part of the components' norms.
     """
-    factors = [A.astype(np.float64) for A in model.factors]
+    columns = [A.astype(np.float64) for A in model.factors]
     weights = model.weights.astype(np.float64)
-    signed = bool((weights < 0).any() or any((A < 0).any() for A in factors))
-    scaled = [_peaked(A) if signed else unit_columns(A, 1) for A in factors]
-    weights = weights * np.prod([scale for _, scale in scaled], axis=0)
-    columns = [A for A, _ in scaled]
-    for r in np.flatnonzero(weights < 0):
-        # The sign goes where it changes least: to the column that is most nearly symmetric.
-        n = int(np.argmax([-A[:, r].min() for A in columns]))
-        columns[n][:, r] *= -1.0
-        weights[r] *= -1.0
+    signed = bool((weights < 0).any()) or _have_negatives(columns)
+    if signed:
+        columns, weights = _scaled(columns, weights, _peaked)
+        for r in np.flatnonzero(weights < 0):
+            # The sign goes where it changes least: to the column that is most nearly symmetric.
+            n = int(np.argmax([-A[:, r].min() for A in columns]))
+            columns[n][:, r] *= -1.0
+            weights[r] *= -1.0
+        signed = _have_negatives(columns)
+    if not signed:
+        columns, weights = _scaled(columns, weights, lambda A: unit_columns(A, 1))
     sizes = np.abs(weights)
     if signed:
         sizes = sizes * np.prod([np.linalg.norm(A, axis=0) for A in columns], axis=0)
@@ -63,6 +70,21 @@ def readable(model: CPModel) -> Readable:
     columns = [A[:, order] for A in columns]
     shown = CPModel(columns, weights[order], model.loss_function, model.modes)
     return Readable(shown, shares[order], signed, order)
+
+
+def _have_negatives(columns: list[np.ndarray]) -> bool:
+    return any(bool((A < 0).any()) for A in columns)
+
+
+def _scaled(
+    columns: list[np.ndarray],
+    weights: np.ndarray,
+    scale: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
+) -> tuple[list[np.ndarray], np.ndarray]:
+    """Columns in another scale, which gives them and what they were divided by, and the weights
+    that make up for it."""
+    found = [scale(A) for A in columns]
+    return [A for A, _ in found], weights * np.prod([by for _, by in found], axis=0)
 
 
 def _peaked(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

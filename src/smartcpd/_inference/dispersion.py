@@ -12,7 +12,7 @@ from smartcpd._data.storage import Dense, SparseTensor, Storage
 from smartcpd._data.storage.base import random_cells
 from smartcpd._data.storage.observed import is_whole, weights_at
 from smartcpd._fitting.model import CPModel
-from smartcpd._inference.excerpt import excerpt
+from smartcpd._inference.excerpt import Excerpt
 from smartcpd._inference.surprise import huber_normaliser, needs_dispersion
 from smartcpd.losses import Loss
 from smartcpd.partitions.tensor import PartitionedTensor
@@ -20,26 +20,32 @@ from smartcpd.partitions.tensor import PartitionedTensor
 SAMPLED_CELLS = 1 << 18
 
 
-def estimate(model: CPModel, X: Any, absent: str = "zero", seed: int = 0) -> float | None:
+def estimate(
+    model: CPModel,
+    X: Any,
+    absent: str = "zero",
+    seed: int = 0,
+    known_loss: float | None = None,
+) -> float | None:
     """The dispersion that tail probabilities need, estimated from the data.
 
     For gaussian and huber it is the squared scale of the noise that makes the observed mean loss
     most likely; for gamma and beta, Pearson's estimate, the mean of (x - m)² over the variance
     function, on a sample of cells where there are many. Of poisson, amounts that are no whole
-    numbers get Pearson's estimate too. None for losses that leave nothing open.
+    numbers get Pearson's estimate too. None for losses that leave nothing open. ``known_loss`` is
+    the mean loss of the model on X, where somebody has computed it before.
     """
     loss = model.loss_function
-    storage = as_storage(X, absent)
     if loss is None:
         return None
-    model, storage, _ = excerpt(model, storage)
+    excerpt = Excerpt.of(as_storage(X, absent))
+    model, storage = excerpt.rows_of(model), excerpt.storage
     n_observed = max(storage.n_observed, 1)
     freedom = model.rank * (sum(model.shape) - model.order + 1)
     correction = n_observed / max(n_observed - freedom, 1)
-    if loss.name == "gaussian":
-        return _floored(2.0 * model.loss(storage, absent) * correction)
-    if loss.name == "huber":
-        return _huber(loss, model.loss(storage, absent))
+    if loss.name in ("gaussian", "huber"):
+        mean = model.loss(storage) if known_loss is None else known_loss
+        return _huber(loss, mean) if loss.name == "huber" else _floored(2.0 * mean * correction)
     if needs_dispersion(loss):
         power = 2.0 if loss.name == "gamma" else 2.0 - loss.params[0]
         return _floored(_pearson(storage, model, power, seed) * correction)

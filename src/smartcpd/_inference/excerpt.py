@@ -3,42 +3,65 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import singledispatch
-from typing import Any
 
 import numpy as np
 
-from smartcpd._data.labels import Mode, taken_off
-from smartcpd._data.storage import Dense
+from smartcpd._data.labels import Mode
+from smartcpd._data.storage import Storage
 from smartcpd._data.tiled import TiledArray
 from smartcpd._fitting.model import CPModel
 
 CELLS = 1 << 22
 
 
-def excerpt(model: CPModel, X: Any) -> tuple[CPModel, Any, str]:
-    """Return model and data of random rows of each mode, with a remark that says so; both as they
-    are, and no remark, unless the data is an array on disk.
-    """
-    return _excerpt(taken_off(X)[0], model) or (model, X, "")
+@dataclass(frozen=True, eq=False)
+class Excerpt:
+    """The data that a model is judged by: all of it, or random rows of each mode of an array that
+    is not in memory."""
+
+    storage: Storage
+    rows: list[np.ndarray] | None = None
+    """Those of each mode; None if all are there."""
+
+    @classmethod
+    def of(cls, storage: Storage) -> Excerpt:
+        """Return all of a storage if it is in memory, else as much of it as is worth reading."""
+        return _excerpt(storage)
+
+    def rows_of(self, model: CPModel) -> CPModel:
+        """The part of a model of the whole that is about these rows."""
+        if self.rows is None:
+            return model
+        factors = [A[r] for A, r in zip(model.factors, self.rows, strict=True)]
+        pairs = zip(model.named_modes, self.rows, strict=True)
+        modes = tuple(Mode(mode.name, mode.labels[r], mode.kind) for mode, r in pairs)
+        return replace(model, factors=factors, modes=modes)
+
+    def in_whole(self, index: Sequence[int]) -> tuple[int, ...]:
+        """A cell of the excerpt by its place in the whole."""
+        if self.rows is None:
+            return tuple(index)
+        return tuple(int(r[i]) for r, i in zip(self.rows, index, strict=True))
+
+    @property
+    def remark(self) -> str:
+        """What a reader should know of it; nothing if it is the whole."""
+        if self.rows is None:
+            return ""
+        shape = "x".join(str(len(r)) for r in self.rows)
+        return f"How well the model fits was measured on {shape} cells from random blocks."
 
 
 @singledispatch
-def _excerpt(storage: Any, model: CPModel) -> tuple[CPModel, Dense, str] | None:
-    """Return an excerpt of data that cannot be judged by all of it; None for other data."""
-    return None
+def _excerpt(storage: Storage) -> Excerpt:
+    return Excerpt(storage)
 
 
 @_excerpt.register
-def _(storage: TiledArray, model: CPModel) -> tuple[CPModel, Dense, str]:
+def _(storage: TiledArray) -> Excerpt:
     edge = math.ceil(CELLS ** (1 / len(storage.shape)))
     rows = storage.drawn([min(edge, size) for size in storage.shape], np.random.default_rng(0))
-    factors = [A[r] for A, r in zip(model.factors, rows, strict=True)]
-    modes = None
-    if model.modes is not None:
-        pairs = zip(model.modes, rows, strict=True)
-        modes = [Mode(mode.name, mode.labels[r], mode.kind) for mode, r in pairs]
-    few = CPModel(factors, model.weights, model.loss_function, modes)
-    shape = "x".join(str(len(r)) for r in rows)
-    remark = f"How well the model fits was measured on {shape} cells from random blocks."
-    return few, storage.gathered(rows), remark
+    return Excerpt(storage.gathered(rows), rows)

@@ -40,6 +40,8 @@ class Scored(NamedTuple):
     result: Result
     loss: float
     objective: float
+    error: float = 0.0
+    """The standard error of the loss, where that comes from a sample of the cells."""
 
 
 @dataclass
@@ -195,10 +197,10 @@ class Restarts:
         return self.stop.is_set()
 
     def _scored(self, result: Result) -> Scored:
-        loss = result.loss
+        loss, error = result.loss, 0.0
         if loss is None:
-            loss = self._exact.estimate(stack(result.factors)).loss
-        return Scored(result, loss, loss + self.problem.penalty(result.factors))
+            loss, error = self._exact.estimate(stack(result.factors))
+        return Scored(result, loss, loss + self.problem.penalty(result.factors), error)
 
     @property
     def _exact(self) -> Objective:

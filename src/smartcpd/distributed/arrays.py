@@ -17,7 +17,6 @@ import numpy as np
 
 from smartcpd._common import threads
 from smartcpd._common.memory import budget, readable
-from smartcpd._data.labels import LabelledTensor
 from smartcpd._data.storage.dense import Dense
 from smartcpd._data.tiled.source import source_of
 from smartcpd._data.tiled.storage import TiledArray, Where
@@ -191,9 +190,7 @@ def _dense(cells: list[Any], loss: Loss) -> Dense:
         raise InvalidDataError(f"{error} {where}") from None
 
 
-def fit_array_on(
-    client: Any, X: Any, modes: Any, parameters: dict[str, Any], fit: Callable[..., Any]
-) -> Any:
+def fit_array_on(client: Any, X: Any, parameters: dict[str, Any], fit: Callable[..., Any]) -> Any:
     """Fit an array that all workers can read, by descents on its tiles."""
     source = source_of(X)
     assert source is not None
@@ -212,7 +209,7 @@ def fit_array_on(
         tile_cells=source.n_cells / (TILES_A_WORKER * cluster.count),
     )
     try:
-        found = fit(storage if modes is None else LabelledTensor(storage, modes), **parameters)
+        found = fit(storage, **parameters)
     except ClusterError as error:
         raise with_checkpoint(error, parameters.get("checkpoint")) from error
     traffic = cluster.traffic

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any
 
-from smartcpd._data.labels import taken_off
 from smartcpd._problem.problem import check_integer
 from smartcpd.errors import IncompatibleError, InvalidParameterError, MissingExtraError
 from smartcpd.partitions.held import HeldParts, held_parts
@@ -69,13 +68,9 @@ def as_cluster(client: Any) -> Cluster:
     return cluster
 
 
+@singledispatch
 def parts_of(X: Any) -> PartitionedTensor:
     """Return what a cluster can share out: a partitioned folder, or a list of tensors."""
-    return _parts_of(taken_off(X)[0])
-
-
-@singledispatch
-def _parts_of(X: Any) -> PartitionedTensor:
     raise IncompatibleError(
         f"client= shares out a partitioned folder, or a list of tensors that follow each other "
         f"along mode 0; got {type(X).__name__}. Write it with smartcpd.write('x.parts', X) and "
@@ -83,13 +78,13 @@ def _parts_of(X: Any) -> PartitionedTensor:
     )
 
 
-@_parts_of.register
+@parts_of.register
 def _(X: PartitionedTensor) -> PartitionedTensor:
     return X
 
 
-@_parts_of.register(list)
-@_parts_of.register(tuple)
+@parts_of.register(list)
+@parts_of.register(tuple)
 def _(X: Sequence[Any]) -> PartitionedTensor:
     return held_parts(X)
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 from smartcpd._common.memory import readable
-from smartcpd._data.labels import LabelledTensor, taken_off
 from smartcpd._data.tiled.source import source_of
 from smartcpd.distributed.arrays import fit_array_on, with_checkpoint
 from smartcpd.distributed.cluster import as_cluster, parts_of
@@ -17,16 +16,14 @@ from smartcpd.errors import ClusterError
 
 
 def fit_on(client: Any, X: Any, parameters: dict[str, Any], fit: Callable[..., Any]) -> Any:
-    """Fit data that the workers of a cluster hold and pass over."""
+    """Fit data, without labels, that the workers of a cluster hold and pass over."""
     cluster = as_cluster(client)
-    tensor, modes = taken_off(X)
-    if source_of(tensor) is not None:
-        return fit_array_on(cluster.client, tensor, modes, parameters, fit)
+    if source_of(X) is not None:
+        return fit_array_on(cluster.client, X, parameters, fit)
     sharded: Any = ShardedTensor.on(cluster, parts_of(X))
     pool = sharded.pool
     try:
-        tensor = sharded if modes is None else LabelledTensor(sharded, modes)
-        found = fit(tensor, **parameters)
+        found = fit(sharded, **parameters)
     except ClusterError as error:
         raise with_checkpoint(error, parameters.get("checkpoint")) from error
     finally:

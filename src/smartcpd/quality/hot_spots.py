@@ -17,8 +17,8 @@ LEAST_EXPECTED = 5.0
 """Rows with fewer expected events than this are left out, as they scatter by chance."""
 
 
-class Cells:
-    """The largest residuals seen so far."""
+class WorstCells:
+    """The cells with the largest residuals seen so far."""
 
     def __init__(self) -> None:
         self._found: dict[tuple[int, ...], HotCell] = {}
@@ -46,7 +46,7 @@ class Cells:
         return order[:N_CELLS]
 
 
-class Slices:
+class SliceSums:
     """Sums over the rows of every mode."""
 
     def __init__(self, shape: tuple[int, ...], loss: Loss) -> None:

@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from smartcpd._common import threads
 from smartcpd._data.opening import as_storage
+from smartcpd._data.storage import Storage
 from smartcpd._fitting.mean_loss import mean_loss
 from smartcpd._fitting.model import CPModel
-from smartcpd._inference.excerpt import excerpt
+from smartcpd._inference.excerpt import Excerpt
+from smartcpd._objectives import Estimate
 from smartcpd.errors import InvalidParameterError
 from smartcpd.losses import Loss
 from smartcpd.quality.calibration import Calibration
 from smartcpd.quality.deviance import best_constant, cell_losses, saturated_losses
-from smartcpd.quality.hot_spots import Cells, Slices
+from smartcpd.quality.hot_spots import SliceSums, WorstCells
 from smartcpd.quality.noise import data_name, has_scale, variance
-from smartcpd.quality.reading import Batch, Reading, reading_of
+from smartcpd.quality.reading import Judged, Reading, reading_of
 from smartcpd.quality.result import Quality
 
 CONSTANT_FROM = 1 << 18
 """Cells of which the best constant is found; its loss is then taken over all."""
 SIMULATED = 1 << 17
-EDGES_FROM = 1 << 16
 TINY = 1e-300
 
 
@@ -61,69 +63,53 @@ def measure(model: CPModel, X: Any, absent: str = "zero") -> Quality:
         raise InvalidParameterError(
             "This model has no loss. Load it with CPModel.load(path, loss=...)."
         )
-    loss = model.loss_function
-    model, storage, _ = excerpt(model, as_storage(X, absent))
-    estimate = mean_loss(storage, model, absent)  # checks the data as well
-    factors = [A.astype(np.float64) for A in model.distribute().factors]
-    reading = reading_of(storage, factors, loss, seed=0)
-    freedom = model.rank * (sum(model.shape) - model.order + 1)
+    excerpt = Excerpt.of(as_storage(X, absent))
+    model = excerpt.rows_of(model)
+    known = mean_loss(excerpt.storage, model)  # checks the data as well
+    reading = model_reading(model, excerpt.storage)
+    tally = QualityTally(reading)
     with threads.limited_to(threads.resolve(None)):
-        tally = Tally(reading, loss)
-        for batch in reading.batches():
-            tally.add(batch)
-        levels = _levels(tally, estimate.loss)
-    degrees = max(storage.n_observed - freedom, 1)
-    scale = 1.0 if has_scale(loss) else max(tally.deviance / degrees, TINY)
-    noise = 1.0 if has_scale(loss) else max(tally.slices.scatter, TINY)
-    counted = data_name(loss) == "counts"
-    return Quality(
-        loss=str(loss),
-        data=data_name(loss),
-        cells=round(storage.n_observed),
-        nonzeros=levels.nonzeros,
-        mean_loss=estimate.loss,
-        mean_loss_error=estimate.error,
-        constant_loss=levels.constant,
-        saturated_loss=levels.saturated,
-        deviance_explained=levels.explained,
-        deviance_attainable=levels.attainable,
-        dispersion=tally.chi_squared / degrees if counted else None,
-        scatter=tally.slices.scatter if counted else None,
-        calibration=tally.calibration.bins(noise),
-        hot_cells=tally.cells.largest(scale),
-        hot_slices=tally.slices.worst(),
-        sampled_cells=reading.sampled_cells,
-    )
+        reading.show_to(tally)
+        return placed_in_whole(tally.quality(known), excerpt)
 
 
-class Tally:
-    """Everything that is summed up on the way through the cells."""
+def placed_in_whole(quality: Quality, excerpt: Excerpt) -> Quality:
+    """The same figures, with cells and rows where they are in the data that the excerpt is of."""
+    if excerpt.rows is None:
+        return quality
+    cells = (replace(c, index=excerpt.in_whole(c.index)) for c in quality.hot_cells)
+    slices = (replace(s, index=int(excerpt.rows[s.mode][s.index])) for s in quality.hot_slices)
+    return replace(quality, hot_cells=tuple(cells), hot_slices=tuple(slices))
 
-    def __init__(self, reading: Reading, loss: Loss) -> None:
+
+def model_reading(model: CPModel, storage: Storage) -> Reading:
+    """The cells of a storage next to those of a model with a loss."""
+    assert model.loss_function is not None
+    factors = [A.astype(np.float64) for A in model.distribute().factors]
+    return reading_of(storage, factors, model.loss_function, seed=0)
+
+
+class QualityTally:
+    """Everything about the quality of a model that is summed up on the way through the cells."""
+
+    def __init__(self, reading: Reading) -> None:
         self.reading = reading
-        self.loss = loss
+        self.loss = loss = reading.loss
         self.chi_squared = 0.0
         self.deviance = 0.0
-        m, weights = reading.sample(EDGES_FROM)
-        self.calibration = Calibration(loss, _mean_of(loss, m), weights)
-        self.cells = Cells()
-        self.slices = Slices(reading.storage.shape, loss)
+        self.calibration = Calibration(loss, *reading.overview)
+        self.cells = WorstCells()
+        self.slices = SliceSums(reading.storage.shape, loss)
         self._values: list[tuple[np.ndarray, np.ndarray]] = []
 
-    def add(self, batch: Batch) -> None:
-        if not batch.x.size:
-            return
-        loss = self.loss
-        mean = _mean_of(loss, batch.m)
-        v = variance(loss, mean)
-        kinds, where = np.unique(batch.x, return_inverse=True)
-        least = saturated_losses(loss, kinds)[where]
-        deviance = np.maximum(2.0 * (cell_losses(loss, batch.x, batch.m) - least), 0.0)
-        self._values.append((kinds, np.bincount(where, weights=batch.weight)))
-        self.deviance += float(batch.weight @ deviance)
-        self.chi_squared += float(batch.weight @ ((batch.x - mean) ** 2 / v))
-        self.calibration.add(batch.x, mean, v, batch.weight)
-        self.cells.add(batch, mean, deviance)
+    def add(self, cells: Judged) -> None:
+        batch, mean, weight = cells.batch, cells.mean, cells.batch.weight
+        v = variance(self.loss, mean)
+        self._values.append((cells.values, np.bincount(cells.which, weights=weight)))
+        self.deviance += float(weight @ cells.deviance)
+        self.chi_squared += float(weight @ ((batch.x - mean) ** 2 / v))
+        self.calibration.add(batch.x, mean, v, weight)
+        self.cells.add(batch, mean, cells.deviance)
         self.slices.add(batch, mean, v)
 
     def table(self) -> tuple[np.ndarray, np.ndarray]:
@@ -134,6 +120,34 @@ class Tally:
         if self.reading.n_zeros is not None:
             counts[kinds == 0] = self.reading.n_zeros
         return kinds, counts
+
+    def quality(self, known: Estimate) -> Quality:
+        """The figures, when all cells have been seen; ``known`` is the mean loss of the model."""
+        reading, loss = self.reading, self.loss
+        levels = _levels(self, known.loss)
+        n_observed = reading.storage.n_observed
+        degrees = max(n_observed - reading.freedom, 1)
+        scale = 1.0 if has_scale(loss) else max(self.deviance / degrees, TINY)
+        noise = 1.0 if has_scale(loss) else max(self.slices.scatter, TINY)
+        counted = data_name(loss) == "counts"
+        return Quality(
+            loss=str(loss),
+            data=data_name(loss),
+            cells=round(n_observed),
+            nonzeros=levels.nonzeros,
+            mean_loss=known.loss,
+            mean_loss_error=known.error,
+            constant_loss=levels.constant,
+            saturated_loss=levels.saturated,
+            deviance_explained=levels.explained,
+            deviance_attainable=levels.attainable,
+            dispersion=self.chi_squared / degrees if counted else None,
+            scatter=self.slices.scatter if counted else None,
+            calibration=self.calibration.bins(noise),
+            hot_cells=self.cells.largest(scale),
+            hot_slices=self.slices.worst(),
+            sampled_cells=reading.sampled_cells,
+        )
 
 
 class Levels(NamedTuple):
@@ -146,7 +160,7 @@ class Levels(NamedTuple):
     attainable: float | None
 
 
-def _levels(tally: Tally, own_loss: float) -> Levels:
+def _levels(tally: QualityTally, own_loss: float) -> Levels:
     reading, loss = tally.reading, tally.loss
     values, counts = tally.table()
     saturated = _mean(saturated_losses(loss, values), counts)
@@ -191,10 +205,6 @@ def _expected_deviance(reading: Reading, loss: Loss) -> float | None:
         return None
     deviance = 2.0 * (cell_losses(loss, x, m) - saturated_losses(loss, x))
     return float(weights @ deviance) / reading.storage.n_observed
-
-
-def _mean_of(loss: Loss, m: np.ndarray) -> np.ndarray:
-    return np.asarray(loss.mean(m, loss.params), dtype=np.float64)
 
 
 def _mean(losses: np.ndarray, counts: np.ndarray) -> float:

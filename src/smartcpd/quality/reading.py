@@ -8,8 +8,8 @@ size of the tensor is ever made.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import singledispatch
-from typing import Any, NamedTuple
+from functools import cached_property, singledispatch
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -20,10 +20,13 @@ from smartcpd._data.storage.observed import stacked_rows, weights_at
 from smartcpd._objectives.backgrounds.sampled import weighted_cells
 from smartcpd.losses import Domain, Loss
 from smartcpd.partitions.tensor import PartitionedTensor
+from smartcpd.quality.deviance import cell_losses, saturated_losses
 
 READ_WHOLE = 1 << 22
 """All cells are read up to this many, about a second's work."""
 SAMPLE = 1 << 19
+OVERVIEW = 1 << 16
+"""Cells whose model values tell about which means there are."""
 
 
 class Batch(NamedTuple):
@@ -39,6 +42,25 @@ class Batch(NamedTuple):
     """
     sampled: bool = False
     """Whether the cells were drawn at random, and stand for others."""
+
+
+class Judged(NamedTuple):
+    """Some cells, and what the loss says of each, not weighted."""
+
+    batch: Batch
+    mean: np.ndarray
+    """What the model expects of them."""
+    values: np.ndarray
+    """The different values that they hold, ..."""
+    which: np.ndarray
+    """... and which of these each cell holds."""
+    deviance: np.ndarray
+
+
+class Tally(Protocol):
+    """Sums over the cells, which come a few at a time."""
+
+    def add(self, cells: Judged) -> None: ...
 
 
 class Reading:
@@ -68,6 +90,38 @@ class Reading:
     def samples_all(self) -> bool:
         """Whether every cell that is read stands for others, so that sums are those of a sample."""
         return False
+
+    @property
+    def freedom(self) -> int:
+        """Numbers that the model is free to choose; the scale of a component counts once."""
+        return self.ones.size * (sum(self.storage.shape) - len(self.storage.shape) + 1)
+
+    def show_to(self, *tallies: Tally) -> None:
+        """Go through the cells once, and show them to everyone who sums something up."""
+        _ = self.overview  # drawn first, so that the cells do not depend on who looks at them
+        with np.errstate(over="ignore", invalid="ignore"):  # a diverged model is a case, too
+            for batch in self.batches():
+                if batch.x.size:
+                    cells = self._judged(batch)
+                    for tally in tallies:
+                        tally.add(cells)
+
+    @cached_property
+    def overview(self) -> tuple[np.ndarray, np.ndarray]:
+        """What the model expects of a sample of the cells, and their weights as in `sample`."""
+        m, weights = self.sample(OVERVIEW)
+        return self._mean(m), weights
+
+    def _judged(self, batch: Batch) -> Judged:
+        loss = self.loss
+        values, which = np.unique(batch.x, return_inverse=True)
+        least = saturated_losses(loss, values)[which]
+        deviance = np.maximum(2.0 * (cell_losses(loss, batch.x, batch.m) - least), 0.0)
+        return Judged(batch, self._mean(batch.m), values, which, deviance)
+
+    def _mean(self, m: np.ndarray) -> np.ndarray:
+        with np.errstate(over="ignore"):
+            return np.asarray(self.loss.mean(m, self.loss.params), dtype=np.float64)
 
     def batches(self) -> Iterator[Batch]:
         """Every observed cell that is read, a few at a time."""
@@ -144,8 +198,11 @@ class SparseReading(Reading):
         if self.whole:
             yield from self._all(self._scattered())
         else:
-            yield from self._stored()
-            yield self._zeros()
+            expected = 0.0
+            for batch in self._stored():
+                expected += float(batch.m.sum())
+                yield batch
+            yield self._zeros(expected)
 
     def _scattered(self) -> np.ndarray:
         x = np.zeros(self.storage.n_cells)
@@ -158,7 +215,8 @@ class SparseReading(Reading):
             x = values.astype(np.float64)
             yield Batch(index, x, self._model(index), np.ones(x.size))
 
-    def _zeros(self) -> Batch:
+    def _zeros(self, expected: float) -> Batch:
+        """Draw a sample of the zeros; ``expected`` is the sum of the model over other cells."""
         storage = self.storage
         cells = weighted_cells(stack(self.factors), storage.shape, SAMPLE, self.rng)
         index = cells.rows(slice(None))
@@ -170,7 +228,7 @@ class SparseReading(Reading):
         if self.loss.domain is Domain.NONNEGATIVE and not storage.weighted:
             # The model's sum over all zeros is known: a product of column sums, less the nonzeros.
             known = float(np.prod([A.sum(axis=0) for A in self.factors], axis=0).sum())
-            known -= sum(float(batch.m.sum()) for batch in self._stored())
+            known -= expected
             found = float(weight @ m)
             if known > 0 and found > 0:
                 weight = weight * (known / found)

@@ -11,7 +11,7 @@ from typing import Any
 
 from smartcpd._fitting.consensus import Stability
 from smartcpd._fitting.model import CPModel
-from smartcpd._fitting.shares import Readable, readable
+from smartcpd._fitting.shares import Readable
 from smartcpd._inference.diagnosis import Diagnosis
 from smartcpd._problem.history import History, Status
 from smartcpd.quality import Quality
@@ -24,7 +24,7 @@ from smartcpd.report.text import embedded, escape, joined, number, percent
 
 
 def render(
-    model: CPModel,
+    shown: Readable,
     history: History | None,
     status: Status | None,
     quality: Quality | None,
@@ -36,7 +36,7 @@ def render(
     diagnosis: Diagnosis | None = None,
 ) -> str:
     """Return the page as text."""
-    shown = readable(model)
+    model = shown.model
     modes = kept_rows(shown)
     names = titles(shown, modes)
     heading = title or " × ".join(mode.name for mode in model.named_modes)

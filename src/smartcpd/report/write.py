@@ -10,6 +10,7 @@ from typing import Any
 
 from smartcpd._fitting.consensus import Consensus, Stability
 from smartcpd._fitting.model import CPModel
+from smartcpd._fitting.shares import Readable, readable
 from smartcpd._inference.diagnosis import Diagnosis
 from smartcpd._problem.history import History, Status
 from smartcpd.errors import InvalidParameterError
@@ -18,7 +19,7 @@ from smartcpd.quality import Quality
 
 def write_report(
     path: str | os.PathLike[str],
-    model: CPModel,
+    model: CPModel | Readable,
     *,
     history: History | None = None,
     status: Status | None = None,
@@ -36,8 +37,9 @@ def write_report(
     ----------
     path : path
         The file, which is replaced whole or not at all. Its folder must exist.
-    model : CPModel
-        Labels of its modes are shown as they are, never run.
+    model : CPModel or Readable
+        Labels of its modes are shown as they are, never run. A model in readable form, as the
+        command line has it, is not made readable again.
     history, status : optional
         ``history_`` and ``status_`` of a fit: the curve of its loss, and why it ended.
     quality : Quality, optional
@@ -81,13 +83,15 @@ def write_report(
         raise InvalidParameterError(f"notes must be a list of sentences; got the text {notes!r}.")
     if isinstance(stability, Consensus):
         stability = stability.summary
-    if stability is not None and len(stability.values) != model.rank:
+    shown = model if isinstance(model, Readable) else readable(model)
+    rank = shown.model.rank
+    if stability is not None and len(stability.values) != rank:
         raise InvalidParameterError(
-            f"stability tells of {len(stability.values)} components, and {model!r} has "
-            f"{model.rank}. Pass the consensus_ of the same fit."
+            f"stability tells of {len(stability.values)} components, and {shown.model!r} has "
+            f"{rank}. Pass the consensus_ of the same fit."
         )
     page = render(
-        model,
+        shown,
         history,
         status,
         quality,

@@ -17,7 +17,6 @@ from smartcpd._app.run_folder import RunFolder
 from smartcpd._common.factors import best_pairs, mode_cosines
 from smartcpd._data.labels import Mode
 from smartcpd._fitting.model import CPModel
-from smartcpd._fitting.shares import readable
 from smartcpd.errors import IncompatibleError
 
 EXAMPLES = "Example: smartcpd compare seed0 seed1"
@@ -44,7 +43,7 @@ def compare(
     The similarity of two components is the product over the modes of the cosines of their columns,
     1 if they are the same. The score is its mean over the matched components.
     """
-    one, other = (readable(RunFolder(path).load().model) for path in (first, second))
+    one, other = (RunFolder(path).load().shown for path in (first, second))
     models, left_out = on_common_rows(one.model, other.model)
     cosines = np.abs(mode_cosines(*(model.factors for model in models)))
     similarity = np.minimum(cosines.prod(axis=0), 1.0)

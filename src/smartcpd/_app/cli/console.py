@@ -31,7 +31,7 @@ def complain(sentence: str) -> None:
 
 def print_json(value: Any) -> None:
     """Print one JSON value; NaN and infinity, which JSON does not have, become null."""
-    from smartcpd._app.run_folder.run import plain
+    from smartcpd._app.run_folder.record import plain
 
     json.dump(plain(value), sys.stdout, indent=2, ensure_ascii=False)
     sys.stdout.write("\n")

@@ -19,9 +19,9 @@ from smartcpd._app.cli.console import print_json, say, stdout
 from smartcpd._app.cli.inputs import (
     TableOptions,
     described,
-    limited,
     load,
     needs,
+    opened,
     source_facts,
     stem,
 )
@@ -137,7 +137,8 @@ class Job:
         solvers.get(str(self.method["solver"]))
         known = None if self.loss == "auto" else losses.get(self.loss)
         say(f"Reading {self.file} ...", quiet)
-        X = self._data()
+        allowed = self.method["max_memory"]
+        X = opened(load(self.file, self.table, max_memory=allowed), allowed)
         chosen = choose_loss(X) if known is None else as_chosen(X, known)
         say(f"Fitting {described(X)}, loss {chosen.loss} ...", quiet)
         for line in needs(X, self.rank, chosen.loss):
@@ -148,7 +149,7 @@ class Job:
             saving["checkpoint"] = self.folder.checkpoint
             saving["checkpoint_every"] = checkpoint_every or NEVER
         try:
-            self.folder.claim(force, resume, self.rank * sum(X.shape))
+            self.folder.claim(resume, self.rank * sum(X.shape))
             result = fitting.fit(
                 X,
                 self.rank,
@@ -165,7 +166,7 @@ class Job:
             raise
         say("Writing the report ...", quiet)
         try:
-            run = self._saved(result, X, chosen)
+            run = self._saved(result, chosen, getattr(X, "notes", ()))
         except KeyboardInterrupt:
             raise KeyboardInterrupt(self._how_to_go_on(found=True)) from None
         except OSError as error:
@@ -180,10 +181,6 @@ class Job:
             self.folder.drop_checkpoint()
         return run
 
-    def _data(self) -> Any:
-        allowed = self.method["max_memory"]
-        return limited(load(self.file, self.table, max_memory=allowed), allowed)
-
     def _how_to_go_on(self, found: bool = False) -> str:
         """Say how to go on after an interruption; ``found`` says that there was a model to save."""
         if found and self.folder.header.exists():
@@ -196,68 +193,38 @@ class Job:
             return "Interrupted; --resume goes on from the last checkpoint."
         return ""
 
-    def _saved(self, result: Any, X: Any, chosen: Any) -> Any:
+    def _saved(self, result: Any, chosen: Any, notes: tuple[str, ...]) -> Any:
         """The run in its folder: the model at once, then what takes time to find out about it."""
-        from smartcpd.quality import measure
+        from smartcpd._inference.examination import Examination
 
-        run = self._summed_up(result, X, chosen)
+        examination = Examination.of(result)
+        run = self._record(examination, chosen, notes)
         self.folder.save_model(run)
-        quality = measure(run.model, X)
-        run = dataclasses.replace(run, quality=quality, diagnosis=self._diagnosis(result, X))
-        self.folder.save(run)
+        quality, diagnosis = examination.figures()
+        run = dataclasses.replace(run, quality=quality, diagnosis=diagnosis)
+        self.folder.finish(run)
         return run
 
-    def _diagnosis(self, result: Any, X: Any) -> Any:
-        """Return what may be wrong, with components numbered as they are shown; None for data in
-        parts, which the checks do not read.
-        """
-        from smartcpd import CPModel
-        from smartcpd._data.labels import taken_off
-        from smartcpd._fitting.shares import readable
-        from smartcpd._inference.diagnosis import diagnose
-        from smartcpd._inference.excerpt import excerpt
-        from smartcpd.partitions import PartitionedTensor
+    def _record(self, examination: Any, chosen: Any, notes: tuple[str, ...]) -> Any:
+        from smartcpd._app.run_folder import RunRecord
 
-        if isinstance(taken_off(X)[0], PartitionedTensor):
-            return None
-        model = result.model
-        order = readable(model).order
-        factors = [A[:, order] for A in model.factors]
-        ordered = CPModel(factors, model.weights[order], model.loss_function, model.modes)
-        few, seen, _ = excerpt(ordered, X)
-        return diagnose(
-            few,
-            seen,
-            constraint=self.method["constraint"],
-            status=result.status,
-            history=result.history,
-            first=1,
-        )
-
-    def _summed_up(self, result: Any, X: Any, chosen: Any) -> Any:
-        from smartcpd._app.run_folder import Run
-        from smartcpd._fitting.shares import readable
-        from smartcpd._inference import dispersion
-        from smartcpd._inference.excerpt import excerpt
-
-        shown = readable(result.model)
-        model = shown.model
+        result, shown, remark = examination.fit, examination.shown, examination.excerpt.remark
         agreed = result.consensus
-        _, _, remark = excerpt(model, X)
         given = {name: v for name, v in self.method.items() if v is not None}
-        return Run(
-            model=model,
+        return RunRecord(
+            model=shown.model,
+            as_read=shown.on_its_own(),
             loss=result.loss,
             history=result.history,
             status=result.status,
             solver=result.solver,
             settings={"rank": self.rank, "loss": str(chosen.loss)} | given | self.table.chosen(),
-            data=source_facts(self.file, X),
-            dispersion=dispersion.estimate(model, X),
+            data=source_facts(self.file, result),
+            dispersion=examination.dispersion(),
             stability=None if agreed is None else agreed.summary.ordered(shown.order.tolist()),
             notes=(
                 f"Loss {chosen.reason}.",
-                *getattr(X, "notes", ()),
+                *notes,
                 *([remark] if remark else []),
                 *self._remarks(agreed),
             ),

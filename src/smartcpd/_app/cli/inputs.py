@@ -88,13 +88,15 @@ def load(
     )
 
 
-def limited(X: Any, max_memory: str | None) -> Any:
-    """Return the same data, read part by part if it needs more memory than that, in memory
-    if not.
-    """
-    from smartcpd._data.opening import within_memory
+def opened(X: Any, max_memory: str | None) -> Any:
+    """The storage of data as `load` gives it, with its labels if it has any; it is read part by
+    part if it needs more memory than that."""
+    from smartcpd._data.labels import LabelledTensor, taken_off
+    from smartcpd._data.opening import as_storage
 
-    return within_memory(X, max_memory)
+    tensor, modes = taken_off(X)
+    storage = as_storage(tensor, max_memory=max_memory)
+    return storage if modes is None else LabelledTensor(storage, modes, getattr(X, "notes", ()))
 
 
 def needs(X: Any, rank: int, loss: Any) -> list[str]:
@@ -150,16 +152,15 @@ def described(X: Any) -> str:
     return f"{shape}{nonzeros}"
 
 
-def source_facts(file: str, X: Any) -> dict[str, Any]:
-    """Return where data came from, so that a run can be traced back to it."""
-    from smartcpd._data.opening import as_storage
+def source_facts(file: str, fit: Any) -> dict[str, Any]:
+    """Where the data of a fit came from, so that a run can be traced back to it."""
     from smartcpd._problem.checkpoints.identity import data_digest
 
-    path = split(file)[0]
+    path, storage = split(file)[0], fit.problem.storage
     facts: dict[str, Any] = {
         "file": file,
-        "shape": list(X.shape),
-        "fingerprint": data_digest(as_storage(X)),
+        "shape": list(storage.shape),
+        "fingerprint": fit.fingerprint or data_digest(storage),
     }
     if path.is_file():
         about = path.stat()

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from smartcpd._app.cli.console import print_json, printable, stdout
 from smartcpd._app.cli.options import Json
-from smartcpd._app.run_folder import Run, RunFolder
+from smartcpd._app.run_folder import RunFolder, RunRecord
 from smartcpd.quality import Quality
 
 EXCESS = 0.05
@@ -32,16 +32,15 @@ def show(
     stdout().print(Text(f"Report: {RunFolder(folder).report}"))
 
 
-def print_run(run: Run, top: int = 5) -> None:
+def print_run(run: RunRecord, top: int = 5) -> None:
     """Print what a person wants to know of a run."""
     from smartcpd._app.cli.components import print_components
-    from smartcpd._fitting.shares import readable
 
     console = stdout()
     modes = " x ".join(f"{printable(m.name)} {len(m):,}" for m in run.model.named_modes)
     console.print(Text(f"{modes}, {counted(run.model.rank)}", style="bold"))
     console.print()
-    print_components(console, readable(run.model), top, run.stability)
+    print_components(console, run.shown, top, run.stability)
     console.print()
     for note in run.notes:
         console.print(Text(f"- {printable(note)}"))
@@ -71,10 +70,9 @@ def _explained(quality: Quality, rank: int) -> str:
     return f"{sentence}."
 
 
-def summary(run: Run, folder: RunFolder, top: int = 10) -> dict[str, Any]:
+def summary(run: RunRecord, folder: RunFolder, top: int = 10) -> dict[str, Any]:
     """Return what a person wants to know of a run as JSON values, for programs."""
     from smartcpd._app.cli.components import described
-    from smartcpd._fitting.shares import readable
 
     return {
         "folder": str(folder.path),
@@ -93,5 +91,5 @@ def summary(run: Run, folder: RunFolder, top: int = 10) -> dict[str, Any]:
         "diagnosis": None if run.diagnosis is None else run.diagnosis.to_dict(),
         "data": run.data,
         "command": run.command,
-        "components": described(readable(run.model), top, run.stability),
+        "components": described(run.shown, top, run.stability),
     }

@@ -22,8 +22,8 @@ OTHER = "(other)"
 
 
 @dataclass(frozen=True)
-class Cells:
-    """Rows of a table as cells of a tensor.
+class NamedCells:
+    """Rows of a table as cells of a tensor, which they name by labels.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ def read_cells(
     value: str | None = None,
     fitted: str | None = None,
     bins: Mapping[str, str] | None = None,
-) -> Cells:
+) -> NamedCells:
     """Read a table that names cells.
 
     Parameters
@@ -90,7 +90,7 @@ def read_cells(
         for mode, column, index in zip(modes, texts, found, strict=True)
         for text in list(dict.fromkeys(t for t, i in zip(column, index, strict=True) if i < 0))
     ]
-    return Cells(rows, texts, numbers, value or "", examples[:EXAMPLES])
+    return NamedCells(rows, texts, numbers, value or "", examples[:EXAMPLES])
 
 
 def _column(source: Source, mode: Mode, bins: Mapping[str, str]) -> str:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from smartcpd._app.run_folder.factors import write_factors
-from smartcpd._app.run_folder.run import Run
+from smartcpd._app.run_folder.record import RunRecord
 from smartcpd._fitting import persistence
 from smartcpd._problem.checkpoints.journal import HEADER as CHECKPOINT_HEADER
 from smartcpd.errors import InvalidDataError, InvalidParameterError, ModelNotFoundError
@@ -87,12 +87,12 @@ class RunFolder:
         elif not force:
             self._check_free()
 
-    def claim(self, force: bool = False, resume: bool = False, n_numbers: int = 0) -> None:
-        """Make the folder ready for a run that `check` allows, with so many numbers in its model.
+    def claim(self, resume: bool = False, n_numbers: int = 0) -> None:
+        """Make the folder ready for a run that `check` allowed, with so many numbers in its model.
 
-        What could not be written when the fit is done is refused before it begins.
+        What could not be written when the fit is done is refused before it begins. A checkpoint of
+        another run is removed.
         """
-        self.check(force, resume)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             trial = self.path / f".{uuid.uuid4().hex}"
@@ -144,27 +144,28 @@ class RunFolder:
             "--out."
         )
 
-    def save_model(self, run: Run) -> None:
-        """Write the model and what is known of it, without factors and report."""
+    def save_model(self, run: RunRecord) -> None:
+        """Write the model, and beside it what is known of the run so far.
+
+        Every file is replaced whole or not at all, here and in `finish`.
+        """
         self.path.mkdir(parents=True, exist_ok=True)
         persistence.save(run.model, self.model, run.to_dict())
 
-    def save(self, run: Run) -> Path:
-        """Write everything; return the path of the report.
-
-        Every file is replaced whole or not at all, the model first.
-        """
-        self.save_model(run)
+    def finish(self, run: RunRecord) -> Path:
+        """Write all that is now known of the run whose model is saved, its factors as tables and
+        the report; return the path of that."""
+        persistence.tell(self.model, run.to_dict())
         write_factors(self.factors, run.model)
         return self.write_report(run)
 
-    def write_report(self, run: Run) -> Path:
-        """Write the page again, from what is kept of the run."""
+    def write_report(self, run: RunRecord) -> Path:
+        """Write the page, from what is kept of the run."""
         from smartcpd.report import write_report
 
         return write_report(
             self.report,
-            run.model,
+            run.shown,
             history=run.history,
             status=run.status,
             quality=run.quality,
@@ -176,7 +177,7 @@ class RunFolder:
             diagnosis=run.diagnosis,
         )
 
-    def load(self) -> Run:
+    def load(self) -> RunRecord:
         """Read the run back; nothing in the folder is ever executed."""
         if not self.header.exists():
             what = "is not a folder" if not self.path.is_dir() else "holds no model.json"
@@ -188,7 +189,7 @@ class RunFolder:
         try:
             if given is None:
                 raise KeyError("run")
-            return Run.from_dict(model, given)
+            return RunRecord.from_dict(model, given)
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidDataError(
                 f"{self.header} does not tell of a run ({error}); it may have been written by "

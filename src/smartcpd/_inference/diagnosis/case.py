@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from smartcpd._common.stacked import stack, unstack
 from smartcpd._data.labels import Mode
 from smartcpd._data.opening import in_memory
-from smartcpd._data.storage import InMemory
+from smartcpd._data.storage import Dense, SparseTensor
 from smartcpd._fitting.consensus import Consensus
 from smartcpd._fitting.model import CPModel
 from smartcpd._inference.diagnosis.tallies import Tallies
@@ -18,7 +18,6 @@ from smartcpd._objectives.kkt import balanced
 from smartcpd._problem.history import History, Status
 from smartcpd._problem.problem import Problem
 from smartcpd.losses import Loss
-from smartcpd.quality.reading import reading_of
 
 NAMED = 5
 """How many rows or components a sentence names; the others are only counted."""
@@ -31,39 +30,26 @@ class Case:
     model: CPModel
     problem: Problem
     """The problem with the model's rank, loss and constraints."""
+    factors: list[np.ndarray]
+    """The factors in float64, with the weights in them, as `shared_evenly` gives them."""
+    tallies: Tallies
+    """The sums of one pass over the cells, or over those of a sample that is always the same."""
     status: Status | None = None
     history: History | None = None
     consensus: Consensus | None = None
     first: int = 0
     """The number that sentences give the first component."""
+    in_whole: Callable[[Sequence[int]], Sequence[int]] = tuple
+    """Tells where a cell is in the data that the model was fitted to, if this is an excerpt."""
 
     @property
     def loss(self) -> Loss:
         return self.problem.loss
 
     @property
-    def storage(self) -> InMemory:
+    def storage(self) -> Dense | SparseTensor:
         """The data, which is refused unless it is in memory."""
         return in_memory(self.problem.storage, "diagnose")
-
-    @cached_property
-    def factors(self) -> list[np.ndarray]:
-        """The factors in float64, with the weights in them, shared evenly where constraints allow
-        it.
-        """
-        A = stack(self.model.distribute().factors)
-        return unstack(balanced(self.problem, A), self.problem.shape)
-
-    @cached_property
-    def tallies(self) -> Tallies:
-        """The sums of one pass over the cells, or over those of a sample that is always the
-        same.
-        """
-        reading = reading_of(self.storage, self.factors, self.loss, seed=0)
-        tallies = Tallies(reading)
-        for batch in reading.batches():
-            tallies.add(batch)
-        return tallies
 
     def component(self, r: int) -> str:
         """Return what sentences call a component."""
@@ -71,6 +57,11 @@ class Case:
 
     def pairs(self, pairs: list[tuple[int, int]]) -> str:
         return listed([f"{self.component(i)} and {self.component(j)}" for i, j in pairs])
+
+
+def shared_evenly(model: CPModel, problem: Problem) -> list[np.ndarray]:
+    """The factors with the weights in them, which are shared evenly where constraints allow it."""
+    return unstack(balanced(problem, stack(model.distribute().factors)), problem.shape)
 
 
 def row_name(mode: Mode, row: int) -> str:

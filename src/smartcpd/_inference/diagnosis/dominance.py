@@ -52,7 +52,7 @@ def _far_off(case: Case) -> Iterator[Finding]:
         f"{which} up {share:.0%} of the deviance, far beyond chance: the fit is about them (the "
         f"first holds {worst[0].observed:.4g}, and {worst[0].expected:.4g} was expected).",
         _advice(case),
-        {"share": share, "cells": [list(c.index) for c in worst]},
+        {"share": share, "cells": [list(case.in_whole(c.index)) for c in worst]},
     )
 
 
@@ -84,7 +84,7 @@ def _absorbed(case: Case) -> Iterator[Finding]:
         f"{which} about a single cell{'' if one else ' each'}, so large that it took a component "
         "to itself.",
         _advice(case),
-        {"components": alone.tolist(), "cells": [list(cell) for cell in cells]},
+        {"components": alone.tolist(), "cells": [list(case.in_whole(cell)) for cell in cells]},
     )
 
 

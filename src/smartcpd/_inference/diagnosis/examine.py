@@ -17,11 +17,13 @@ from smartcpd._inference.diagnosis import (
     dominance,
     observations,
 )
-from smartcpd._inference.diagnosis.case import Case
+from smartcpd._inference.diagnosis.case import Case, shared_evenly
 from smartcpd._inference.diagnosis.result import Diagnosis, Finding, Severity
+from smartcpd._inference.diagnosis.tallies import Tallies
 from smartcpd._problem.history import History, Status
 from smartcpd._problem.problem import Problem
 from smartcpd.errors import InvalidParameterError
+from smartcpd.quality.reading import Reading
 
 
 class Check(NamedTuple):
@@ -88,7 +90,15 @@ def diagnose(
             f"X has shape {problem.shape}, the model {model.shape}. They must be the same."
         )
     in_memory(problem.storage, "diagnose")
-    case = Case(model, problem, status, history, consensus, first)
+    factors = shared_evenly(model, problem)
+    reading = Reading(problem.storage, factors, problem.loss, seed=0)
+    tallies = Tallies(reading)
+    reading.show_to(tallies)
+    return examined(Case(model, problem, factors, tallies, status, history, consensus, first))
+
+
+def examined(case: Case) -> Diagnosis:
+    """What the checks find that mean something in a case."""
     findings: list[Finding] = []
     checked = []
     with np.errstate(over="ignore", invalid="ignore"):  # a diverged model is a case, too
@@ -98,4 +108,4 @@ def diagnose(
                 findings += check.find(case)
     findings.sort(key=lambda finding: finding.severity is not Severity.WARNING)
     sampled = case.tallies.reading.sampled_cells
-    return Diagnosis(tuple(findings), tuple(checked), sampled, first)
+    return Diagnosis(tuple(findings), tuple(checked), sampled, case.first)

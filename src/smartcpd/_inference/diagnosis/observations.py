@@ -17,10 +17,10 @@ from smartcpd.losses import Data
 def few_observations(case: Case) -> Iterator[Finding]:
     """Rows with fewer observed cells than components; for counts and events, fewer events."""
     rank = case.model.rank
-    cells = observed_cells(case.storage)
+    cells = observed_cells(case.problem.storage)
     yield from _finding(case, cells, "observed cells", Severity.WARNING)
     if case.loss.data is Data.BINARY or case.tallies.counts is not None:
-        events = event_counts(case.storage)
+        events = event_counts(case.problem.storage)
         # A row in which nothing happened is 0, and known to be; one without cells is named above.
         few = [
             np.where((e > 0) & (c >= rank), e, np.inf) for e, c in zip(events, cells, strict=True)

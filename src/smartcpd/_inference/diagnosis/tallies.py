@@ -14,13 +14,11 @@ from smartcpd.errors import InvalidParameterError
 from smartcpd.losses import Data, Domain, Loss
 from smartcpd.losses.negative_binomial import NegativeBinomial
 from smartcpd.quality.calibration import Calibration
-from smartcpd.quality.deviance import cell_losses, saturated_losses
-from smartcpd.quality.hot_spots import Cells
+from smartcpd.quality.hot_spots import WorstCells
 from smartcpd.quality.noise import variance
-from smartcpd.quality.reading import Batch, Reading
+from smartcpd.quality.reading import Batch, Judged, Reading
 from smartcpd.quality.result import HotCell
 
-EDGES_FROM = 1 << 16
 PER_OCTAVE = 16
 """Number of bins for each doubling of the mean of counts, so narrow that all means in one are about
 equal.
@@ -115,29 +113,28 @@ class Tallies:
         self.reading = reading
         self.loss: Loss = reading.loss
         counts = self.loss.data is Data.COUNTS and is_whole(reading.storage)
-        n, freedom = reading.storage.n_observed, _freedom(reading.factors)
-        self.counts = CountTable(max(1.0 - freedom / n, 0.5)) if counts else None
+        share = reading.freedom / reading.storage.n_observed
+        self.counts = CountTable(max(1.0 - share, 0.5)) if counts else None
         self.scatter = Excess()
         self.squares = self.variances = 0.0
         self.calibration: Calibration | None = None
         if self.loss.data is Data.BINARY:
-            m, weights = reading.sample(EDGES_FROM)
-            self.calibration = Calibration(self.loss, self._mean(m), weights)
-        self.hot_cells = Cells()
+            self.calibration = Calibration(self.loss, *reading.overview)
+        self.hot_cells = WorstCells()
         self.deviance = self.n_cells = self.n_read = 0.0
         self.certain = 0.0
         self.noise = 0.0
         self._rng = np.random.default_rng(0)
 
-    def add(self, batch: Batch) -> None:
-        if not batch.x.size:
-            return
+    def add(self, cells: Judged) -> None:
+        batch = cells.batch
         if self.loss.domain is Domain.NONNEGATIVE and float(batch.m.min()) < 0:
             raise InvalidParameterError(
                 f"The model has negative values, as low as {float(batch.m.min()):.3g}, which loss "
                 f"'{self.loss}' cannot describe. Fit it under that loss first."
             )
-        mean = self._mean(batch.m)
+        # Clipped, so that squares of what a diverged model expects are numbers.
+        mean = np.clip(cells.mean, -MOST, MOST)
         v = variance(self.loss, mean)
         self.n_read += batch.x.size
         self.n_cells += float(batch.weight.sum())
@@ -147,7 +144,9 @@ class Tallies:
         if self.calibration is not None:
             own = own_weights(batch)
             self.calibration.add(batch.x, mean, own * v, batch.weight)
-        self._add_deviance(batch, mean)
+        deviance = np.where(np.isfinite(cells.deviance), cells.deviance, 0.0)
+        self.deviance += float(batch.weight @ deviance)
+        self.hot_cells.add(batch, mean, own_weights(batch) * deviance)
         self._add_noise(batch)
 
     def _add_counts(self, counts: CountTable, batch: Batch, mean: Any, v: Any) -> None:
@@ -163,14 +162,6 @@ class Tallies:
             self.scatter.add(batch, level * (errors - v), level**2 * spread)
         else:
             self.scatter.add(batch, level * (errors - batch.x), 2.0 * (level * mean) ** 2)
-
-    def _add_deviance(self, batch: Batch, mean: np.ndarray) -> None:
-        kinds, where = np.unique(batch.x, return_inverse=True)
-        least = saturated_losses(self.loss, kinds)[where]
-        deviance = np.maximum(2.0 * (cell_losses(self.loss, batch.x, batch.m) - least), 0.0)
-        deviance = np.where(np.isfinite(deviance), deviance, 0.0)
-        self.deviance += float(batch.weight @ deviance)
-        self.hot_cells.add(batch, mean, own_weights(batch) * deviance)
 
     def _add_noise(self, batch: Batch) -> None:
         """Add to the expected squared norm of A * gradient, entry by entry, before it is divided by
@@ -222,17 +213,6 @@ class Tallies:
         return (
             m > math.exp(CERTAIN) if self.loss.name == "bernoulli-odds" else np.zeros(m.size, bool)
         )
-
-    def _mean(self, m: np.ndarray) -> np.ndarray:
-        """Return means, clipped so that squares of what a diverged model expects are numbers."""
-        with np.errstate(over="ignore"):
-            mean = np.asarray(self.loss.mean(m, self.loss.params), dtype=np.float64)
-        return np.clip(mean, -MOST, MOST)
-
-
-def _freedom(factors: list[np.ndarray]) -> int:
-    """Count the numbers that a model is free to choose; the scale of a component counts once."""
-    return factors[0].shape[1] * (sum(map(len, factors)) - len(factors) + 1)
 
 
 def own_weights(batch: Batch) -> np.ndarray:

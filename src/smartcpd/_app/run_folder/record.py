@@ -7,6 +7,7 @@ import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cached_property
 from importlib import metadata
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 
 from smartcpd._fitting.consensus import Stability
 from smartcpd._fitting.model import CPModel
+from smartcpd._fitting.shares import Readable, readable
 from smartcpd._inference.diagnosis import Diagnosis
 from smartcpd._problem.history import History, Record, Status
 from smartcpd.quality import Quality
@@ -22,8 +24,8 @@ PACKAGES = ("smartcpd", "numpy", "numba", "scipy", "duckdb")
 
 
 @dataclass(frozen=True)
-class Run:
-    """A fit: the model, and how it came about.
+class RunRecord:
+    """What is kept of a fit: the model, how it came about, and what was found out about it.
 
     Attributes
     ----------
@@ -52,6 +54,8 @@ class Run:
     versions : dict
     created : str
         Time of the end of the fit, UTC.
+    as_read : Readable, optional
+        The model as people read it, if that is known already.
     """
 
     model: CPModel
@@ -70,6 +74,12 @@ class Run:
     created: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
     stability: Stability | None = None
     diagnosis: Diagnosis | None = None
+    as_read: Readable | None = field(default=None, repr=False, compare=False)
+
+    @cached_property
+    def shown(self) -> Readable:
+        """The model as people read it, with the shares of its components."""
+        return self.as_read or readable(self.model)
 
     def to_dict(self) -> dict[str, Any]:
         """All but the model, as JSON knows it."""
@@ -95,7 +105,7 @@ class Run:
         )
 
     @classmethod
-    def from_dict(cls, model: CPModel, given: Mapping[str, Any]) -> Run:
+    def from_dict(cls, model: CPModel, given: Mapping[str, Any]) -> RunRecord:
         """Read what `to_dict` gave; raise KeyError, TypeError or ValueError if it is something
         else.
         """
