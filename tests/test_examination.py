@@ -9,7 +9,7 @@ import pytest
 from smartcpd import CPModel, LabelledTensor, Mode, SparseTensor, write
 from smartcpd._app.run_folder import RunFolder
 from smartcpd._data.storage import Dense
-from smartcpd._data.tiled import Blocks
+from smartcpd._data.tiled import TiledArray
 from smartcpd._fitting import fit as fitting
 from smartcpd._fitting import persistence, shares
 from smartcpd._fitting.fit import fit
@@ -70,7 +70,7 @@ def calls(monkeypatch):
     counter.watch("mean losses", (sys.modules["smartcpd._fitting.mean_loss"], "mean_loss"))
     counter.watch("made readable", (shares, "readable"))
     counter.watch("models saved", (persistence, "save"))
-    counter.watch("excerpts", (Blocks, "gathered"))
+    counter.watch("excerpts", (TiledArray, "gathered"))
     return counter.calls
 
 
