@@ -155,9 +155,8 @@ class SparseSearch:
 
     def __init__(self, search: Search) -> None:
         problem, settings = search.problem, search.settings
-        assert isinstance(problem.storage, SparseTensor)
         self.problem = problem
-        self.storage = problem.storage
+        self.storage = problem.stored_as(SparseTensor)
         self.rng = search.rng
         self.plan = Plan.for_problem(self.storage, problem.rank, settings.n_init)
         self.tracker = Tracker(problem, settings.for_full_passes(), search.observe, search.rng)

@@ -23,7 +23,7 @@ from smartcpd._inference.diagnosis.tallies import Tallies
 from smartcpd._problem.history import History, Status
 from smartcpd._problem.problem import Problem
 from smartcpd.errors import InvalidParameterError
-from smartcpd.quality.reading import Reading
+from smartcpd.quality.reading import reading_of
 
 
 class Check(NamedTuple):
@@ -91,7 +91,7 @@ def diagnose(
         )
     in_memory(problem.storage, "diagnose")
     factors = shared_evenly(model, problem)
-    reading = Reading(problem.storage, factors, problem.loss, seed=0)
+    reading = reading_of(problem.storage, factors, problem.loss, seed=0)
     tallies = Tallies(reading)
     reading.show_to(tallies)
     return examined(Case(model, problem, factors, tallies, status, history, consensus, first))
