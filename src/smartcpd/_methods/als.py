@@ -19,7 +19,7 @@ import numpy as np
 
 from smartcpd._common.stacked import offsets
 from smartcpd._methods.base import Method, Result, Task
-from smartcpd._methods.loop import Loop, Row
+from smartcpd._methods.loop import Look, Loop
 from smartcpd._methods.mm import entries_of
 from smartcpd._methods.tracker import Tracker
 from smartcpd._objectives import Estimate
@@ -84,10 +84,10 @@ class Sweeps:
     A: np.ndarray
     kept: ClassVar = ("A",)
 
-    def look(self) -> Row:
+    def look(self) -> Look:
         """The loss that the last sweep led to; it comes with the gradient of the first mode."""
         value, self._first = self._gradient(0)
-        return Row(self.A, Estimate(value), "als")
+        return Look(self.A, Estimate(value), "als")
 
     def move(self) -> None:
         """A sweep over the modes."""

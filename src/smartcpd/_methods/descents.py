@@ -12,7 +12,7 @@ from smartcpd._common.factors import same_components
 from smartcpd._common.stacked import parts
 from smartcpd._kernels.coupled_solve import compiled_coupled_solve
 from smartcpd._methods.base import Settings
-from smartcpd._methods.loop import Loop, Row, noted
+from smartcpd._methods.loop import Look, Loop, noted
 from smartcpd._methods.merging import merged_by_weight
 from smartcpd._methods.quasi_newton import Function, QuasiNewton, Region
 from smartcpd._methods.tracker import Tracker
@@ -198,7 +198,7 @@ class _Descent:
         self.most = most
         return Loop(self.tracker, self, record=noted).run()
 
-    def look(self) -> Row:
+    def look(self) -> Look:
         self._promised, self._gained = self.newton.step()
         self.tracker.epoch += 1
         return self._row()
@@ -270,6 +270,6 @@ class _Descent:
         if self.tracker.best_epoch >= self.first_epoch:
             self.tracker.begin_with(newton.point.A)
 
-    def _row(self) -> Row:
+    def _row(self) -> Look:
         point = self.newton.point
-        return Row(point.A, Estimate(point.value), self.phase)
+        return Look(point.A, Estimate(point.value), self.phase)

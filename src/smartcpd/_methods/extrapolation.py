@@ -8,7 +8,7 @@ from typing import ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from smartcpd._methods.loop import Loop, Row
+from smartcpd._methods.loop import Look, Loop
 from smartcpd._methods.tracker import Tracker
 from smartcpd._objectives import Estimate
 from smartcpd._problem.history import Status
@@ -16,7 +16,7 @@ from smartcpd._problem.history import Status
 MOMENTUM = 0.9
 
 
-class Point(Protocol):
+class LogPoint(Protocol):
     """A point of a fit that can be extrapolated, whatever describes it."""
 
     def beyond(self: PointT, origin: PointT, power: float, /) -> PointT:
@@ -26,7 +26,7 @@ class Point(Protocol):
         ...
 
 
-PointT = TypeVar("PointT", bound=Point)
+PointT = TypeVar("PointT", bound=LogPoint)
 
 
 class FullPasses(Protocol[PointT]):
@@ -77,7 +77,7 @@ class _Extrapolated(Generic[PointT]):
     """The step that was seen last: where it began, the loss there, and where it led."""
     kept: ClassVar = ("point", "accepted", "loss", "previous", "momentum", "careful")
 
-    def look(self) -> Row | None:
+    def look(self) -> Look | None:
         """A step from where the last two points lead to; None where that was not downhill."""
         start = self._leap()
         value, following = self.steps.step(start, self.careful)
@@ -88,9 +88,9 @@ class _Extrapolated(Generic[PointT]):
             self._found = None
             if not self.tracker.out_of_time:
                 return None
-            return Row(self.steps.factors(self.accepted), Estimate(self.loss), self.phase)
+            return Look(self.steps.factors(self.accepted), Estimate(self.loss), self.phase)
         self._found = start, value, following
-        return Row(self.steps.factors(start), Estimate(value), self.phase)
+        return Look(self.steps.factors(start), Estimate(value), self.phase)
 
     def move(self) -> None:
         """Accept the step that was seen, unless it led uphill."""

@@ -22,7 +22,7 @@ from smartcpd._data.storage import Dense, SparseTensor
 from smartcpd._kernels.adam import WORTH_GROUPS, compiled_iterations
 from smartcpd._kernels.lanes import padded
 from smartcpd._methods.base import Method, Result, Task
-from smartcpd._methods.loop import Loop, Row
+from smartcpd._methods.loop import Look, Loop
 from smartcpd._methods.merging import merged
 from smartcpd._methods.tracker import Tracker
 from smartcpd._objectives import Estimate, objective_of
@@ -185,7 +185,7 @@ class AdamRun:
         first = self.tracker.record(*self._row())
         return first or Loop(self.tracker, self).run()
 
-    def look(self) -> Row:
+    def look(self) -> Look:
         """An epoch, taken back where the loss is higher after it."""
         before = self.adam.saved()
         self._run_epoch(self.rate)
@@ -212,8 +212,8 @@ class AdamRun:
             f"last at epoch {self.tracker.epoch}, and were taken back.",
         )
 
-    def _row(self) -> Row:
-        return Row(self.adam.factors, self.accepted, f"adam({self.rate:g})")
+    def _row(self) -> Look:
+        return Look(self.adam.factors, self.accepted, f"adam({self.rate:g})")
 
     def _run_epoch(self, rate: float) -> None:
         for draws in self._draws():

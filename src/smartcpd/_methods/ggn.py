@@ -21,7 +21,7 @@ import numpy as np
 from smartcpd._data.storage import SparseTensor
 from smartcpd._methods.base import Method, Result, Task
 from smartcpd._methods.bounded_quadratic import BoundedQuadratic
-from smartcpd._methods.loop import Loop, Row, ended_by_residual
+from smartcpd._methods.loop import Look, Loop, ended_by_residual
 from smartcpd._methods.mm import entries_of
 from smartcpd._methods.preconditioner import Preconditioner
 from smartcpd._methods.quasi_newton import Point
@@ -68,7 +68,7 @@ def check(problem: Problem) -> None:
 
 
 @dataclass
-class Descent:
+class GaussNewton:
     """The state of a run: where it is, and how far it trusts its quadratic model."""
 
     objective: DenseObjective | SparseObjective
@@ -87,8 +87,8 @@ class Descent:
         self.point = self._evaluate(self._clip(self.tracker.best))
         return Loop(self.tracker, self).run()
 
-    def look(self) -> Row:
-        return Row(self.point.A, Estimate(self.point.value), "ggn")
+    def look(self) -> Look:
+        return Look(self.point.A, Estimate(self.point.value), "ggn")
 
     def move(self) -> Status | None:
         """A step; a status if there is none that lowers the loss."""
@@ -206,7 +206,7 @@ def _run(task: Task) -> Result:
     low, high = bounds(problem)
     objective.gradient(A)
     objective.curvature_product(A, A)
-    descent = Descent(objective, tracker, low, high, task.rng, entries_of(problem))
+    descent = GaussNewton(objective, tracker, low, high, task.rng, entries_of(problem))
     return tracker.follow(descent.solve)
 
 

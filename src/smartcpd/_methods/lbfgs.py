@@ -30,7 +30,7 @@ def check(problem: Problem) -> None:
 
 
 @dataclass
-class Descent:
+class ScipyDescent:
     """A run of SciPy's method, or one after another where the function has to be settled anew."""
 
     objective: SteadyObjective
@@ -141,7 +141,7 @@ def _run(task: Task) -> Result:
     low, high = (np.broadcast_to(b, A.shape).reshape(-1) for b in bounds(problem))
     objective.compile(A)
     limits = list(zip(low.tolist(), high.tolist(), strict=True))
-    return tracker.follow(Descent(objective, tracker, A, limits, entries_of(problem)).solve)
+    return tracker.follow(ScipyDescent(objective, tracker, A, limits, entries_of(problem)).solve)
 
 
 lbfgs = Method("lbfgs", _run, check, reads_parts=True)

@@ -20,7 +20,7 @@ SMALL_RESIDUAL = 1e-4
 """The relative KKT residual below which a method that gains nothing has found a solution."""
 
 
-class Row(NamedTuple):
+class Look(NamedTuple):
     """What a step shows of itself: where it is, and the loss there."""
 
     A: np.ndarray
@@ -35,7 +35,7 @@ class Steps(Protocol):
     them.
     """
 
-    def look(self) -> Row | None:
+    def look(self) -> Look | None:
         """The row that this step adds to the history; None for a step that adds none."""
         ...
 
@@ -52,7 +52,7 @@ class Loop:
         tracker: Tracker,
         steps: Steps,
         *others: Any,
-        record: Callable[[Tracker, Row], Status | None] | None = None,
+        record: Callable[[Tracker, Look], Status | None] | None = None,
     ) -> None:
         """``others`` are further objects that steps change; ``record`` adds a row to the history,
         and returns a status where the row ends the fit.
@@ -75,23 +75,23 @@ class Loop:
             self.seen()
 
 
-def judged(tracker: Tracker, row: Row) -> Status | None:
+def judged(tracker: Tracker, row: Look) -> Status | None:
     """Record a row of a method whose progress the tracker judges."""
     return tracker.record(row.A, row.estimate, row.phase)
 
 
-def noted(tracker: Tracker, row: Row) -> None:
+def noted(tracker: Tracker, row: Look) -> None:
     """Record a row of a method that judges its progress itself."""
     tracker.note(row.A, row.estimate, row.phase)
 
 
-def unless_converged(tracker: Tracker, row: Row) -> Status | None:
+def unless_converged(tracker: Tracker, row: Look) -> Status | None:
     """Record a row of a stretch that others follow: only a limit of the user's ends it."""
     status = tracker.record(row.A, row.estimate, row.phase)
     return None if status is None or status.converged else status
 
 
-def raised(tracker: Tracker, row: Row) -> None:
+def raised(tracker: Tracker, row: Look) -> None:
     """As `unless_converged`, where the end comes up in the middle of something."""
     status = unless_converged(tracker, row)
     if status is not None:

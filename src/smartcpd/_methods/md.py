@@ -1,4 +1,4 @@
-"""Block mirror descent on full gradients: the deterministic method the paper compares with.
+"""ModeSteps mirror descent on full gradients: the deterministic method the paper compares with.
 
 Each mode in turn takes a mirror step along its exact gradient, completed by its constraint. The
 step is as long as the Bregman majorisation allows,
@@ -18,7 +18,7 @@ import numpy as np
 
 from smartcpd._common.stacked import offsets
 from smartcpd._methods.base import Method, Result, Task
-from smartcpd._methods.loop import Loop, Row
+from smartcpd._methods.loop import Look, Loop
 from smartcpd._methods.mm import REFRESH, entries_of
 from smartcpd._methods.tracker import Tracker
 from smartcpd._objectives import Estimate
@@ -34,7 +34,7 @@ TINY = 1e-300
 
 
 @dataclass
-class Block:
+class ModeSteps:
     """One mode: its rows, its rules and the length of its steps."""
 
     rows: slice
@@ -58,12 +58,12 @@ class Block:
 
 
 @dataclass
-class Descent:
+class MirrorDescent:
     """The state of a run: where it is, and what the objective is there."""
 
     objective: SteadyObjective
     tracker: Tracker
-    blocks: list[Block]
+    blocks: list[ModeSteps]
     A: np.ndarray
     entries: int
     loss: float = math.inf
@@ -74,8 +74,8 @@ class Descent:
         self.loss = self._value(self.A)
         return Loop(self.tracker, self, *self.blocks).run()
 
-    def look(self) -> Row:
-        return Row(self.A, Estimate(self.loss), "md")
+    def look(self) -> Look:
+        return Look(self.A, Estimate(self.loss), "md")
 
     def move(self) -> Status | None:
         """A sweep over the modes; a status if no step of any of them goes downhill."""
@@ -93,7 +93,7 @@ class Descent:
             "more than rounding does.",
         )
 
-    def _step(self, mode: int, block: Block) -> float:
+    def _step(self, mode: int, block: ModeSteps) -> float:
         """Move one factor downhill if that is possible; return the loss after it."""
         self.tracker.check_time()
         loss, G = self.objective.mode_gradient(self.A, mode)
@@ -133,14 +133,16 @@ def _run(task: Task) -> Result:
     objective = SteadyObjective.of(problem, settings.n_threads)
     starts = offsets(problem.shape)
     rules = zip(problem.constraints, problem.phases[0].mirrors, strict=True)
-    blocks = [Block(slice(starts[n], starts[n + 1]), c, phi) for n, (c, phi) in enumerate(rules)]
+    blocks = [
+        ModeSteps(slice(starts[n], starts[n + 1]), c, phi) for n, (c, phi) in enumerate(rules)
+    ]
     objective.compile(A)
     for block in blocks:
         block.eta = 1.0
         block.moved(A[block.rows], np.zeros_like(A[block.rows]))
         block.eta = 0.0
     entries = entries_of(problem)
-    return tracker.follow(Descent(objective, tracker, blocks, A, entries).solve)
+    return tracker.follow(MirrorDescent(objective, tracker, blocks, A, entries).solve)
 
 
 md = Method("md", _run)

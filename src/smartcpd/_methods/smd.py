@@ -13,7 +13,7 @@ import numpy as np
 from smartcpd._common.stacked import offsets, stack
 from smartcpd._data.storage import SparseTensor
 from smartcpd._methods.base import Method, Result, Task
-from smartcpd._methods.loop import Loop, Row, judged, unless_converged
+from smartcpd._methods.loop import Look, Loop, judged, unless_converged
 from smartcpd._methods.merging import merged
 from smartcpd._methods.smd_phase import Sweeper
 from smartcpd._methods.tracker import Tracker
@@ -144,10 +144,10 @@ class SampledDescent:
         else:
             self.average[:] = self.A
 
-    def row(self, phase: str) -> Row:
+    def row(self, phase: str) -> Look:
         """The factors that would be returned now, and their loss."""
         candidate = self._candidate()
-        return Row(candidate, self.watch(candidate), phase)
+        return Look(candidate, self.watch(candidate), phase)
 
     def _candidate(self) -> np.ndarray:
         """The factors that would be returned now: the average, inside the constraints."""
@@ -179,7 +179,7 @@ class Epochs:
         ended = Loop(tracker, self, self.descent, self.sweeper, record=record).run()
         return ended if isinstance(ended, Status) else None
 
-    def look(self) -> Row:
+    def look(self) -> Look:
         self.descent.run_epoch(self.sweeper)
         return self.descent.row(self.name)
 

@@ -42,7 +42,7 @@ COMPILED_ROWS = 8
 
 
 @dataclass
-class Progress:
+class TileProgress:
     """Where a fit is in the tiles of an epoch, and what it has seen of every row."""
 
     A: np.ndarray
@@ -92,7 +92,7 @@ class TileDescents:
 
         def loop() -> Status:
             A = start()
-            self.progress = Progress(A, np.zeros(len(A)), self._seed())
+            self.progress = TileProgress(A, np.zeros(len(A)), self._seed())
             return Loop(self.tracker, self).run()
 
         result = self.tracker.follow(loop)
@@ -120,7 +120,7 @@ class TileDescents:
         progress.seed, progress.position, self._rounds = self._seed(), 0, None
         return None
 
-    def _found_in(self, run: Progress) -> Iterator[list[tuple[RowsByMode, Found | None]]]:
+    def _found_in(self, run: TileProgress) -> Iterator[list[tuple[RowsByMode, Found | None]]]:
         """Descents on the tiles that are left of an epoch: one after another, or on a cluster as
         many at a time as it has workers, each from the model as it is then."""
         if self.workers is not None:
@@ -135,19 +135,19 @@ class TileDescents:
             problem = replace(self.problem, storage=tile)
             yield [(rows, descended(problem, self.settings, self._task(run, rows)))]
 
-    def _task(self, run: Progress, rows: RowsByMode) -> TileTask:
+    def _task(self, run: TileProgress, rows: RowsByMode) -> TileTask:
         before = run.A[self._stacked(rows)]
         return TileTask(rows, before, self._share, self._seed(), self.tracker.elapsed)
 
     def _seed(self) -> int:
         return int(self.rng.integers(1 << 62))
 
-    def _tiles(self, run: Progress) -> Iterator[RowsByMode]:
+    def _tiles(self, run: TileProgress) -> Iterator[RowsByMode]:
         """Those of this epoch that are left."""
         epoch = self.storage.tiling.epoch(np.random.default_rng(run.seed))
         return itertools.islice(epoch, run.position, None)
 
-    def _step(self, run: Progress, rows: RowsByMode, found: Found) -> None:
+    def _step(self, run: TileProgress, rows: RowsByMode, found: Found) -> None:
         """The model, moved towards what a descent found."""
         where = self._stacked(rows)
         share = found.seen / np.maximum(run.seen[where] + found.seen, 1e-300)
@@ -182,10 +182,10 @@ class TileDescents:
         row are enough."""
         return min(MOST_CELLS, self._wanted / max(self.storage.tiling.groups))
 
-    def _enough(self, run: Progress) -> bool:
+    def _enough(self, run: TileProgress) -> bool:
         return run.cells >= 0.99 * self._wanted and bool(run.seen.min() > 0)
 
-    def _ended(self, run: Progress) -> Status:
+    def _ended(self, run: TileProgress) -> Status:
         """The status, after rows that nothing is known of have been cleared."""
         empty = run.seen == 0
         remark = ""

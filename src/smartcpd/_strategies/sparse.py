@@ -22,7 +22,7 @@ from smartcpd._methods import expected_counts
 from smartcpd._methods.base import Method, Result
 from smartcpd._methods.expected_counts import batch_counts
 from smartcpd._methods.extrapolation import descend
-from smartcpd._methods.loop import Loop, Row, raised
+from smartcpd._methods.loop import Look, Loop, raised
 from smartcpd._methods.merging import merged, merged_by_information
 from smartcpd._methods.mixture import Mixture
 from smartcpd._methods.mm import Passes, mm
@@ -57,7 +57,7 @@ Start = tuple[float, Mixture]
 
 
 @dataclass(frozen=True)
-class Plan:
+class StartPlan:
     """How many starts there are and how wide, when a wide phase has settled, and what follows."""
 
     n_starts: int
@@ -68,7 +68,7 @@ class Plan:
     """The smoothing of each pass between a merge and the choice of the best."""
 
     @classmethod
-    def for_problem(cls, storage: SparseTensor, rank: int, n_init: int) -> Plan:
+    def for_problem(cls, storage: SparseTensor, rank: int, n_init: int) -> StartPlan:
         events = float(storage.values.sum(dtype=np.float64))
         if events > FEW_EVENTS * max(storage.shape) * rank:
             return cls(n_init, 2 * rank, 1e-3, (SMOOTHING, 0.0))
@@ -129,14 +129,14 @@ class _Settling:
     values: list[float] = field(default_factory=list)
     kept: ClassVar = ("mixture", "values")
 
-    def look(self) -> Row | None:
+    def look(self) -> Look | None:
         """A pass; it shows the loss where passes are made with the loss of the problem."""
         before = self.mixture
         value, self.mixture = self.search.pass_over(before, SMOOTHING)
         self.values.append(value)
         if not self.search.passes_tell_the_loss:
             return None
-        return Row(before.balanced(), Estimate(value), f"{before.rank} components")
+        return Look(before.balanced(), Estimate(value), f"{before.rank} components")
 
     def move(self) -> Mixture | None:
         """The mixture, once passes gain little or there were many."""
@@ -158,7 +158,7 @@ class SparseSearch:
         self.problem = problem
         self.storage = problem.stored_as(SparseTensor)
         self.rng = search.rng
-        self.plan = Plan.for_problem(self.storage, problem.rank, settings.n_init)
+        self.plan = StartPlan.for_problem(self.storage, problem.rank, settings.n_init)
         self.tracker = Tracker(problem, settings.for_full_passes(), search.observe, search.rng)
         self.objective = SparseObjective(self.storage, problem.loss, settings.n_threads)
         # Where events are rare, yes/no data is as good as counts, and counts cost less.
@@ -284,7 +284,7 @@ class SparseSearch:
 
     def _record(self, mixture: Mixture, phase: str, loss: Estimate | None = None) -> None:
         """A row of the history; only what the user set ends a fit before its finish."""
-        raised(self.tracker, Row(mixture.balanced(), loss or self._loss(mixture), phase))
+        raised(self.tracker, Look(mixture.balanced(), loss or self._loss(mixture), phase))
 
 
 def check(problem: Problem) -> None:

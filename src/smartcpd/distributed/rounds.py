@@ -19,7 +19,7 @@ from smartcpd import losses
 from smartcpd._common.stacked import offsets, stack
 from smartcpd._methods.base import Method, Result, Task
 from smartcpd._methods.expected_counts import serves
-from smartcpd._methods.loop import Loop, Row, unless_converged
+from smartcpd._methods.loop import Look, Loop, unless_converged
 from smartcpd._methods.mixture import Mixture, unit_sums
 from smartcpd._methods.tracker import Tracker
 from smartcpd._objectives import Estimate
@@ -113,14 +113,14 @@ class Rounds:
     def solve(self) -> Status:
         return Loop(self.tracker, self, record=unless_converged).run()
 
-    def look(self) -> Row:
+    def look(self) -> Look:
         """Some rounds; the row is of the factors before them."""
         before, self._traffic = self.A, replace(self.storage.pool.traffic)
         value = self._made_rounds()
         self.tracker.epoch += 1
         self.values.append(value)
         phase = f"{self.updates} local update{'s' * (self.updates > 1)} a round"
-        return Row(before, Estimate(value), phase)
+        return Look(before, Estimate(value), phase)
 
     def move(self) -> Status | None:
         """A status once rounds gain little, or there were many."""
