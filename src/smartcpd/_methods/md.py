@@ -1,4 +1,4 @@
-"""ModeSteps mirror descent on full gradients: the deterministic method the paper compares with.
+"""Block mirror descent on full gradients: the deterministic method the paper compares with.
 
 Each mode in turn takes a mirror step along its exact gradient, completed by its constraint. The
 step is as long as the Bregman majorisation allows,
@@ -63,7 +63,7 @@ class MirrorDescent:
 
     objective: SteadyObjective
     tracker: Tracker
-    blocks: list[ModeSteps]
+    modes: list[ModeSteps]
     A: np.ndarray
     entries: int
     loss: float = math.inf
@@ -72,7 +72,7 @@ class MirrorDescent:
     def solve(self) -> Status:
         """Sweeps over the modes until the tracker says stop."""
         self.loss = self._value(self.A)
-        return Loop(self.tracker, self, *self.blocks).run()
+        return Loop(self.tracker, self, *self.modes).run()
 
     def look(self) -> Look:
         return Look(self.A, Estimate(self.loss), "md")
@@ -82,8 +82,8 @@ class MirrorDescent:
         if self.tracker.epoch % REFRESH == 0 or self.objective.is_stale(self.A):
             self.objective.settle(self.A)
         before = self.A
-        for mode, block in enumerate(self.blocks):
-            self.loss = self._step(mode, block)
+        for mode, steps in enumerate(self.modes):
+            self.loss = self._step(mode, steps)
         self.tracker.epoch += 1
         if self.A is not before:
             return None
@@ -93,31 +93,31 @@ class MirrorDescent:
             "more than rounding does.",
         )
 
-    def _step(self, mode: int, block: ModeSteps) -> float:
+    def _step(self, mode: int, steps: ModeSteps) -> float:
         """Move one factor downhill if that is possible; return the loss after it."""
         self.tracker.check_time()
         loss, G = self.objective.mode_gradient(self.A, mode)
         self.tracker.entries += self.entries
-        old = self.A[block.rows]
-        penalty = block.constraint.penalty(old)
-        block.eta = block.eta or block.first_eta(old, G)
+        old = self.A[steps.rows]
+        penalty = steps.constraint.penalty(old)
+        steps.eta = steps.eta or steps.first_eta(old, G)
         while True:
-            new = block.moved(old, G)
+            new = steps.moved(old, G)
             linear = float(np.sum(G * (new - old)))
-            distance = max(float(np.sum(block.mirror.bregman(new, old))), TINY)
-            rise = block.constraint.penalty(new) - penalty
-            if not linear + distance / block.eta + rise < -ROUNDING * abs(loss + penalty):
+            distance = max(float(np.sum(steps.mirror.bregman(new, old))), TINY)
+            rise = steps.constraint.penalty(new) - penalty
+            if not linear + distance / steps.eta + rise < -ROUNDING * abs(loss + penalty):
                 return loss
             A = self.A.copy()
-            A[block.rows] = new
+            A[steps.rows] = new
             reached = self._value(A)
             # How much of the allowed curvature 1 / eta was met on the way.
-            share = block.eta * (reached - loss - linear) / distance
+            share = steps.eta * (reached - loss - linear) / distance
             if share <= 1 and reached + rise <= loss:
                 self.A = A
-                block.eta *= float(np.clip(MARGIN / max(share, 1e-3), 1.0, 2.0))
+                steps.eta *= float(np.clip(MARGIN / max(share, 1e-3), 1.0, 2.0))
                 return reached
-            block.eta *= float(np.clip(MARGIN / share, 0.1, 0.5)) if share > 1 else 0.5
+            steps.eta *= float(np.clip(MARGIN / share, 0.1, 0.5)) if share > 1 else 0.5
 
     def _value(self, A: np.ndarray) -> float:
         self.tracker.check_time()
@@ -133,16 +133,16 @@ def _run(task: Task) -> Result:
     objective = SteadyObjective.of(problem, settings.n_threads)
     starts = offsets(problem.shape)
     rules = zip(problem.constraints, problem.phases[0].mirrors, strict=True)
-    blocks = [
+    modes = [
         ModeSteps(slice(starts[n], starts[n + 1]), c, phi) for n, (c, phi) in enumerate(rules)
     ]
     objective.compile(A)
-    for block in blocks:
-        block.eta = 1.0
-        block.moved(A[block.rows], np.zeros_like(A[block.rows]))
-        block.eta = 0.0
+    for steps in modes:
+        steps.eta = 1.0
+        steps.moved(A[steps.rows], np.zeros_like(A[steps.rows]))
+        steps.eta = 0.0
     entries = entries_of(problem)
-    return tracker.follow(MirrorDescent(objective, tracker, blocks, A, entries).solve)
+    return tracker.follow(MirrorDescent(objective, tracker, modes, A, entries).solve)
 
 
 md = Method("md", _run)
