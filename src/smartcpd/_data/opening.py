@@ -1,4 +1,4 @@
-"""What users pass becomes a storage here, whatever it is made of."""
+"""The door through which users' data becomes a storage, whatever it is made of."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def as_storage(
     weights: Any = None,
     max_memory: str | int | None = None,
 ) -> Storage:
-    """The storage for what the user passed.
+    """Return the storage for what the user passed.
 
     ``absent`` says what sparse data leaves out; ``mask`` and ``weights`` which cells of dense data
     were observed, and how much they count. Data on disk stays there if it needs more than
@@ -50,7 +50,7 @@ def as_storage(
 
 
 def within_memory(X: Any, max_memory: str | int | None) -> Any:
-    """The same data and labels; what is on disk is loaded if it needs no more than that."""
+    """Return the same data with its labels, loaded if it is on disk and needs no more than that."""
     if isinstance(X, LabelledTensor):
         return replace(X, tensor=within_memory(X.tensor, max_memory))
     if isinstance(X, PartitionedTensor):
@@ -59,7 +59,9 @@ def within_memory(X: Any, max_memory: str | int | None) -> Any:
 
 
 def in_memory(storage: Storage, purpose: str) -> Dense | SparseTensor:
-    """The storage, if all of it is in memory; for ``purpose`` it has to be."""
+    """Return the storage if all of it is in memory, which ``purpose`` needs; raise an error
+    if not.
+    """
     if isinstance(storage, Dense | SparseTensor):
         return storage
     shape = "x".join(map(str, storage.shape))
@@ -70,7 +72,9 @@ def in_memory(storage: Storage, purpose: str) -> Dense | SparseTensor:
 
 
 def _is_sparse(X: Any) -> bool:
-    """SciPy's sparse arrays, pydata's, and pyttb's sptensor, none of which need be installed."""
+    """Whether X is a sparse array of SciPy or pydata, or a pyttb sptensor; none need be
+    installed.
+    """
     module = type(X).__module__.split(".")[0]
     return (
         hasattr(X, "tocoo")

@@ -54,7 +54,9 @@ def _floored(dispersion: float) -> float:
 
 
 def _huber(loss: Loss, mean_loss: float) -> float:
-    """Under which exp(-l / dispersion) is the most likely density for that mean loss."""
+    """Return the dispersion under which exp(-l / dispersion) is the most likely density for that
+    mean loss.
+    """
     from scipy.optimize import minimize_scalar
 
     delta = loss.params[0]

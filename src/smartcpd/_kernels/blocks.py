@@ -1,4 +1,4 @@
-"""From scalar functions to compiled blocks.
+"""Compiled blocks, made from scalar functions.
 
 A piece is described by functions of single numbers, as in a textbook. Each becomes a *block*: a
 compiled function over contiguous arrays with one fixed signature a kind, so that the loops accept

@@ -143,7 +143,9 @@ def _item_bytes(array: Any) -> int:
 
 
 def _pointer(context: Any, builder: Any, kinds: Any, args: Any, lanes: Any) -> Any:
-    """Where lanes start; unlike NumPy's indexing it never counts from the end."""
+    """Return the address at which lanes start; unlike NumPy's indexing it never counts from the
+    end.
+    """
     array = context.make_array(kinds[0])(context, builder, args[0])
     row, column = (
         context.cast(builder, value, kind, types.intp)

@@ -51,7 +51,7 @@ def sortedness(columns: Sequence[np.ndarray]) -> int:
 
 
 def distinct_rows(columns: Sequence[np.ndarray]) -> np.ndarray:
-    """For sorted rows: where each distinct one starts."""
+    """Return where each distinct one of some sorted rows starts."""
     n = columns[0].size
     new = np.zeros(n, dtype=bool)
     new[:1] = True

@@ -10,7 +10,9 @@ from smartcpd._kernels.weights import weighted_terms
 
 @numba.njit(error_model="numpy")
 def event_terms(A, offsets, rows, mode, H, owner):
-    """For each event, the product of its rows of all factors but one, and its row in that one."""
+    """Compute for each event the product of its rows of all factors but one, and its row in that
+    one.
+    """
     n_events, rank = H.shape
     first = 1 if mode == 0 else 0
     for e in range(n_events):

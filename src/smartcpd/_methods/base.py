@@ -32,7 +32,7 @@ class Settings:
     stochastic: bool = False
     """Whether the user chose how stochastic steps are made, and so wants them."""
     journal: Journal = field(default_factory=Journal, repr=False)
-    """What the fit has done so far, if it is to be able to go on in another process."""
+    """The record of completed stages, with which the fit can go on in another process."""
 
     def for_full_passes(self) -> Settings:
         return replace(self, stopping=self.stopping.for_full_passes())

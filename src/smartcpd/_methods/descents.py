@@ -117,7 +117,7 @@ class Descents:
         return self.inside(np.concatenate(lifted))
 
     def resolution(self, A: np.ndarray) -> float:
-        """What noise alone does to the minimal loss over the cells of the objective."""
+        """Return how far noise alone moves the minimal loss over the cells of the objective."""
         share = self.objective.storage.n_cells / self.objective.n_cells
         return share * self.sample.resolution(A)
 

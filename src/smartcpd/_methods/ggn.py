@@ -143,7 +143,7 @@ class Descent:
         return C if slope < KEPT_SLOPE * plain else None
 
     def _tried(self, point: Point, step: np.ndarray, promised: float) -> Point | None:
-        """Where a step leads, if that is low enough; the damping learns from it."""
+        """Return the point that a step leads to, if it is low enough; the damping is adapted."""
         found = self._evaluate(self._clip(point.A + step))
         kept = (point.value - found.value) / promised
         if not (kept > ACCEPTED and np.isfinite(found.gradient).all()):

@@ -63,7 +63,7 @@ class Preconditioner:
         return np.concatenate([B @ V for B, V in zip(blocks, self.inverses, strict=True)])
 
     def damping(self, mode: int) -> np.ndarray:
-        """What the diagonal of a mode's block is raised by before it is inverted."""
+        """Return what is added to the diagonal of a mode's block before it is inverted."""
         return _damping(self.blocks[mode])
 
     def diagonal(self) -> np.ndarray:

@@ -41,8 +41,9 @@ def balanced(problem: Problem, A: np.ndarray) -> np.ndarray:
 def projected_steps(
     problem: Problem, A: np.ndarray, gradient: np.ndarray, curvature: float
 ) -> Iterator[tuple[np.ndarray, float, float]]:
-    """For each mode: how a projected gradient step changes its factor, the norm of that factor,
-    and the length of the step."""
+    """Yield for each mode how a projected gradient step changes its factor, the norm of that
+    factor, and the length of the step.
+    """
     starts = offsets(problem.shape)
     for mode, constraint in enumerate(problem.constraints):
         rows = slice(starts[mode], starts[mode + 1])

@@ -19,9 +19,9 @@ from smartcpd.distributed.worker import Shard, answer, forget
 from smartcpd.partitions.tensor import PartitionedTensor
 
 PATIENCE = 3.0
-"""A shard is given to another worker too after this many times as long as the others took, ..."""
+"""A shard is given to another worker too after so many times as long as the others took."""
 LEAST_PATIENCE = 5.0
-"""... but not before so many seconds, since loading and compiling take a while at first."""
+"""Least number of seconds before that, since loading and compiling take a while at first."""
 
 
 @dataclass

@@ -59,7 +59,7 @@ class Held:
     shard: Shard
     events: list[Events]
     state: dict[str, np.ndarray] = field(default_factory=dict)
-    """What the rounds of a solver keep here from one to the next."""
+    """The arrays that the rounds of a solver keep on the worker from one round to the next."""
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ def plot_selection(selection: Selection, ax: Any = None) -> Any:
     --------
     >>> from smartcpd import datasets, plots, select
     >>> X, _ = datasets.count((10, 9, 8), rank=1, a_max=1.0, random_state=0)
-    >>> found = select(X, [1], "poisson", cv=2, n_restarts=1, random_state=0)
+    >>> found = select(X, [1, 2], "poisson", cv=2, max_epochs=10, random_state=0)
     >>> plots.plot_selection(found).get_xlabel()
     'rank'
     """

@@ -13,7 +13,7 @@ NAMES = {Data.COUNTS: "counts", Data.BINARY: "probabilities"}
 
 
 def data_name(loss: Loss) -> str:
-    """What a report calls the data of a loss."""
+    """Return what a report calls the data of a loss."""
     return NAMES.get(loss.data, "measurements")
 
 

@@ -29,7 +29,7 @@ class ModeRows:
     texts: list[str]
     """The labels of the kept rows."""
     ranks: np.ndarray
-    """For each row and component, 1 for the largest entry, by size without sign."""
+    """The rank of each entry in its component: 1 for the largest, by size without sign."""
     signed: bool
 
     @property

@@ -13,7 +13,7 @@ from smartcpd.errors import IncompatibleError
 
 
 class Draws(NamedTuple):
-    """What a sampler drew for T iterations.
+    """The samples of T iterations, as a sampler drew them.
 
     Attributes
     ----------

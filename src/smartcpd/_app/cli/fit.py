@@ -208,8 +208,9 @@ class Job:
         return run
 
     def _diagnosis(self, result: Any, X: Any) -> Any:
-        """What may be wrong, with components numbered as they are shown; None for data in parts,
-        which the doctor does not read."""
+        """Return what may be wrong, with components numbered as they are shown; None for data in
+        parts, which the checks do not read.
+        """
         from smartcpd import CPModel
         from smartcpd._data.labels import taken_off
         from smartcpd._fitting.shares import readable

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Options:
-    """What the user chose on the command line."""
+    """The user's choices on the command line."""
 
     quick: bool = False
     peers: bool = False
@@ -60,7 +60,7 @@ class Plan:
     limit: float
     """Seconds a solver may take in a trial; most end before, by their own criterion."""
     remarks: tuple[str, ...] = ()
-    """What a reader has to know, printed above the tables."""
+    """Remarks for readers, printed above the tables."""
     extra: Any = None
     """Measurements other than runs."""
 

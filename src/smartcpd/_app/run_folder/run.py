@@ -96,7 +96,9 @@ class Run:
 
     @classmethod
     def from_dict(cls, model: CPModel, given: Mapping[str, Any]) -> Run:
-        """What `to_dict` gave; raises KeyError, TypeError or ValueError if it is something else."""
+        """Read what `to_dict` gave; raise KeyError, TypeError or ValueError if it is something
+        else.
+        """
         columns = given["history"]
         rows = zip(*(_numbers(name, columns[name]) for name in Record._fields), strict=True)
         quality = given["quality"]
@@ -134,7 +136,7 @@ def versions() -> dict[str, str]:
 
 
 def plain(value: Any) -> Any:
-    """Only what JSON knows: no NumPy types, no NaN, no infinity."""
+    """Convert a value to types that JSON knows: no NumPy types, no NaN, no infinity."""
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

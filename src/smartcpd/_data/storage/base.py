@@ -52,7 +52,9 @@ class Storage(Protocol):
 
     @property
     def n_observed(self) -> float:
-        """What the mean loss is divided by: the number of observed cells, or their weights' sum."""
+        """The divisor of the mean loss: the number of observed cells, or the sum of their
+        weights.
+        """
         ...
 
     @property
@@ -186,7 +188,7 @@ class SparseStorage:
 
     shape: tuple[int, ...]
     absent: str
-    """What other cells mean: "zero" or "unobserved"."""
+    """The meaning of cells that are not stored: "zero" or "unobserved"."""
 
     @property
     def usual_sampler(self) -> str:
@@ -244,7 +246,7 @@ class SparseStorage:
         return None
 
     def some_events(self, count: int, rng: np.random.Generator) -> Events:
-        """At most so many of the cells that passes read, drawn with replacement."""
+        """Draw at most so many of the cells that passes read, with replacement."""
         raise NotImplementedError
 
     def some_entries(self, count: int, rng: np.random.Generator) -> list[np.ndarray]:

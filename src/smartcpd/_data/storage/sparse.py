@@ -72,7 +72,9 @@ class SparseTensor(SparseStorage):
     weights: np.ndarray | None
     missing: tuple[np.ndarray, ...]
     events: Events
-    """What compiled loops read: the entries and, with weight 0, the missing cells among zeros."""
+    """The cells that compiled loops read: the entries and, with weight 0, the missing cells among
+    zeros.
+    """
 
     def __init__(
         self,
@@ -294,7 +296,7 @@ class SparseTensor(SparseStorage):
 
     @cached_property
     def _excess(self) -> Events:
-        """By how much weights differ from 1, as values: 0 where there is no event."""
+        """The events with their weights minus 1 as values: 0 where there is no event."""
         return Events(self.events.indices, self.events.own_weights() - 1.0, self.shape)
 
     def pieces(self, size: int) -> Iterator[tuple[list[np.ndarray], np.ndarray]]:

@@ -1,4 +1,4 @@
-"""From a table of events to a labelled sparse tensor; the group-by runs in an embedded DuckDB.
+"""Tables of events become labelled sparse tensors; the group-by runs in an embedded DuckDB.
 
 `sources` opens the table, `wishes` reads what the user asked for; `periods`, `bins` and `labelling`
 turn columns into keys, `slots` numbers their rows, `measure` says what a cell holds; `counting`

@@ -21,7 +21,7 @@ MOST_BINS = 10_000
 
 @dataclass(frozen=True)
 class EqualWidth:
-    """So many ranges of numbers, all equally wide; the last one includes its end."""
+    """Bins of equally wide ranges of numbers; the last one includes its end."""
 
     count: int
 
@@ -47,7 +47,7 @@ class EqualWidth:
 
 @dataclass(frozen=True)
 class Quantiles:
-    """So many ranges of numbers that hold about equally many events; each includes its end."""
+    """Bins of ranges of numbers that hold about equally many events; each includes its end."""
 
     count: int
 

@@ -119,7 +119,7 @@ def from_table(
 
 @dataclass(frozen=True)
 class Request:
-    """What `from_table` was asked for."""
+    """The arguments of `from_table` that say what the tensor should hold."""
 
     names: list[str]
     value: str | None

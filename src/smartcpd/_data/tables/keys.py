@@ -49,7 +49,7 @@ class Numbered(Key):
     labels: Labels
     kind: Kind
     size: int | None = None
-    """If given, rows are numbered from 0 to here; otherwise they begin and end where events do."""
+    """Number of rows, if it is fixed; otherwise rows begin and end where events do."""
 
 
 @dataclass(frozen=True)

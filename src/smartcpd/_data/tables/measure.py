@@ -20,7 +20,7 @@ BITS = 85
 """Number of bits of the largest value, such that 2^41 values add up to at most 127 bits."""
 LARGEST = 2**63
 EXACT = 2**53
-"""Whole numbers up to here are exact as real ones."""
+"""Whole numbers up to this one are exact as real ones."""
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ class Files:
     """Files of one format that make up one table."""
 
     name: str
-    """What the user called them."""
+    """The path or pattern as the user wrote it."""
     paths: tuple[str, ...]
     format: str
     """The ending that says how they are read."""

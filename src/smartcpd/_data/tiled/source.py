@@ -21,7 +21,7 @@ class Source:
 
     array: Any
     title: str
-    """What messages call it."""
+    """The name of the kind of array, for messages."""
     chunks: Edges | None
     """Where chunks begin and end; None for an array in C order that can be cut anywhere."""
 

@@ -282,7 +282,7 @@ class TiledArray(DenseStorage):
         return prefetched(self.places(), lambda where: self.block(where, loss))
 
     def places(self) -> Iterator[Where]:
-        """Where every block is, in the order of the array."""
+        """Yield the place of every block, in the order of the array."""
         slices = ([slice(int(a), int(b)) for a, b in itertools.pairwise(e)] for e in self.edges)
         return itertools.product(*slices)
 

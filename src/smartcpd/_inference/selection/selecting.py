@@ -91,7 +91,7 @@ def select(
     --------
     >>> import smartcpd
     >>> X, _ = smartcpd.datasets.count((10, 9, 8), rank=1, a_max=1.0, random_state=0)
-    >>> smartcpd.select(X, [1, 2], "poisson", cv=2, n_restarts=1, random_state=0).rank
+    >>> smartcpd.select(X, [1, 2], "poisson", cv=2, max_epochs=10, random_state=0).rank
     1
     """
     began = time.perf_counter()

@@ -44,7 +44,7 @@ class Memory:
         return self.at(A).value
 
     def plus(self, other: Memory) -> Memory:
-        """Both quadratics together, around the rows of this one."""
+        """Add both quadratics, around the rows of this one."""
         there = other.at(self.centre)
         return Memory(self.centre, self.slope + there.slope, self.bend + other.bend)
 

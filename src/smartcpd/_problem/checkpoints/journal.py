@@ -1,4 +1,4 @@
-"""What a fit has done so far, stage by stage.
+"""The journal of a fit: what it has done so far, stage by stage.
 
 A fit is a program of deterministic *stages*, some inside others, and of *loops* inside those. To go
 on with one, the same program runs again: a stage that is in the journal returns its result at once,

@@ -84,7 +84,7 @@ class Core:
 def slabs(
     storage: Dense, axis: int, filling: Filling | None = None, every: int = 1
 ) -> Iterator[tuple[slice, np.ndarray]]:
-    """Some slices at a time, as float32; all, or ``every`` so many."""
+    """Yield some slices at a time, as float32; all, or one of ``every`` so many."""
     X, weights = storage.array, storage.weights
     step = max(1, SLAB_CELLS * X.shape[axis] // X.size)
     for start in range(0, X.shape[axis], step * every):

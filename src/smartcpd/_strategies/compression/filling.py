@@ -30,7 +30,9 @@ class Filling:
         return cls([columns[0] * mean, *columns[1:]])
 
     def put_into(self, slab: np.ndarray, seen: np.ndarray, axis: int, where: slice) -> np.ndarray:
-        """Some slices along an axis, as float32, with the model where they were not ``seen``."""
+        """Return some slices along an axis, as float32, with the model where they were not
+        ``seen``.
+        """
         factors = [F[where] if k == axis else F for k, F in enumerate(self.factors)]
         model = _full([F.astype(np.float32) for F in factors]).reshape(slab.shape)
         np.copyto(model, slab, where=seen, casting="unsafe")

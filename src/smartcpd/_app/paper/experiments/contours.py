@@ -65,7 +65,7 @@ def bound(map_: Map, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def next_point(map_: Map) -> float:
-    """Both coordinates of the bound's minimum; by symmetry they are equal."""
+    """Return both coordinates of the bound's minimum; by symmetry they are equal."""
     found = minimize_scalar(
         lambda c: float(bound(map_, np.array(c), np.array(c))), bounds=(LOW, HIGH), method="bounded"
     )

@@ -1,4 +1,4 @@
-"""Who wrote to whom on which day, yes or no."""
+"""Messages between students: who wrote to whom on which day, yes or no."""
 
 from __future__ import annotations
 
