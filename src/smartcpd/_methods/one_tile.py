@@ -53,8 +53,7 @@ def descended(problem: Problem, settings: Settings, task: TileTask) -> Found | N
     """Descend on random fibers of a tile, which is the storage of the problem; return None if
     nothing of it was observed.
     """
-    tile = problem.storage
-    assert isinstance(tile, Dense)
+    tile = problem.stored_as(Dense)
     if not tile.n_observed:
         return None
     rng = np.random.default_rng(task.seed)

@@ -65,9 +65,8 @@ class TileDescents:
     def __init__(
         self, problem: Problem, settings: Settings, observe: Observer, rng: np.random.Generator
     ) -> None:
-        assert isinstance(problem.storage, TiledArray)
         self.problem = problem
-        self.storage = problem.storage
+        self.storage = problem.stored_as(TiledArray)
         self.settings = settings
         self.rng = rng
         self.tracker = Tracker(problem, settings, observe, rng)
@@ -219,7 +218,6 @@ def check_tiles(problem: Problem, solver: str) -> None:
             "Use solver='auto'."
         )
     check_bounds(problem, solver)
-    problem.storage.fit_needs(problem.rank).check()
 
 
 def _run(task: Task) -> Result:

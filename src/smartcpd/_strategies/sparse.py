@@ -155,9 +155,8 @@ class SparseSearch:
 
     def __init__(self, search: Search) -> None:
         problem, settings = search.problem, search.settings
-        assert isinstance(problem.storage, SparseTensor)
         self.problem = problem
-        self.storage = problem.storage
+        self.storage = problem.stored_as(SparseTensor)
         self.rng = search.rng
         self.plan = Plan.for_problem(self.storage, problem.rank, settings.n_init)
         self.tracker = Tracker(problem, settings.for_full_passes(), search.observe, search.rng)
@@ -292,7 +291,7 @@ def check(problem: Problem) -> None:
     """Refuse what is not sparse, or what no multiplicative update serves."""
     expected_counts.check(problem)
     storage = problem.storage
-    if not isinstance(storage, SparseTensor) or storage.nnz == 0 or storage.absent != "zero":
+    if storage.absent != "zero" or storage.n_stored == 0:
         raise IncompatibleError(
             f"Solver 'sparse' draws the nonzeros of sparse data with zeros; got {problem}. "
             "Use solver='auto', or pass X as a SparseTensor."
