@@ -159,3 +159,36 @@ def test_contributing_names_files_that_exist():
     assert len(paths) > 20
     missing = [path for path in paths if not (REPOSITORY / path).exists()]
     assert not missing
+
+
+STORAGES = {
+    "Dense",
+    "DenseStorage",
+    "HeldParts",
+    "PartitionedTensor",
+    "ShardedTensor",
+    "SparseStorage",
+    "SparseTensor",
+    "TiledArray",
+}
+TELL_STORAGES_APART = {
+    "smartcpd._app.cli.fit",
+    "smartcpd._methods.tile_descents",
+    "smartcpd._strategies.partitioned",
+    "smartcpd.sampling.cells",
+}
+"""The modules outside the data floor that may, to refuse what they are not made for."""
+
+
+def test_storages_answer_for_themselves():
+    """What differs between them is a method of theirs, or dispatches on them."""
+    found = set()
+    for module, path in modules().items():
+        if module.split(".")[1:2] in (["_data"], ["partitions"]):
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "isinstance":
+                named_kinds = {n.id for n in ast.walk(node.args[1]) if isinstance(n, ast.Name)}
+                if named_kinds & STORAGES:
+                    found.add(module)
+    assert found <= TELL_STORAGES_APART

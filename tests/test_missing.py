@@ -7,7 +7,7 @@ from holes import COUNTS, SEEN, TRUTH, model_of, sparse_of, weights_like
 import smartcpd
 from smartcpd import CPModel, SmartCPD, SparseTensor, datasets, losses, metrics
 from smartcpd._data.opening import as_storage
-from smartcpd._data.storage.conversion import as_dense
+from smartcpd._data.storage.conversion import as_dense, as_sparse
 from smartcpd._fitting.fit import fit
 from smartcpd._problem.checkpoints.identity import data_digest
 from smartcpd._strategies.compression.filling import Filling
@@ -298,6 +298,44 @@ def test_sparse_tensors_check_theirs(change, message):
 def test_weights_need_every_cell_once():
     with pytest.raises(InvalidDataError, match=r"Cell \(0, 1\) is given more than once"):
         SparseTensor([[0, 1], [0, 1]], [1.0, 2.0], (3, 2), weights=[1.0, 1.0])
+
+
+@pytest.mark.parametrize("kind", ["whole", "missing", "weighted"])
+def test_dense_and_sparse_data_become_each_other(kind):
+    kinds = {
+        "whole": np.ones(COUNTS.shape),
+        "missing": SEEN * 1.0,
+        "weighted": weights_like(COUNTS),
+    }
+    w = kinds[kind]
+    dense = as_storage(COUNTS, weights=None if kind == "whole" else w)
+    for absent in ("zero", "unobserved"):
+        back = as_dense(sparse_of(COUNTS, w, absent))
+        np.testing.assert_array_equal(back.array[w != 0], COUNTS[w != 0])
+        np.testing.assert_array_equal(np.ones(w.shape) if back.weights is None else back.weights, w)
+    for unit in (1.0, dense.heaviest):
+        back = as_dense(as_sparse(dense, unit))
+        np.testing.assert_array_equal(back.array[w != 0], COUNTS[w != 0])
+        found = np.ones(w.shape) if back.weights is None else back.weights
+        np.testing.assert_allclose(found * unit, np.where(back.weights is None, unit, w))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_dense_and_sparse_data_say_the_same_of_themselves(weighted):
+    w = weights_like(COUNTS) if weighted else SEEN * 1.0
+    dense, sparse = as_storage(COUNTS, weights=w), sparse_of(COUNTS, w, "unobserved")
+    assert (dense.absent, sparse.absent) == ("none", "unobserved")
+    for storage in (dense, sparse):
+        assert storage.fit_needs(3) is None
+        pairs = [(x, np.ones(x.size) if w is None else w) for x, w in storage.weighted_values()]
+        total = sum(float(w @ x.reshape(-1)) for x, w in pairs)
+        assert total / storage.n_observed == pytest.approx(storage.mean())
+        cells = storage.some_cells(100, np.random.default_rng(0))
+        assert all(len(index) == 100 for index in cells)
+    assert w[sparse.some_cells(100, np.random.default_rng(0))].all()
+    stored = np.concatenate(list(sparse.observed_values()))
+    observed = np.concatenate(list(dense.observed_values()))
+    np.testing.assert_array_equal(np.sort(stored), np.sort(observed))
 
 
 def test_masks_of_sparse_data_belong_to_the_tensor():

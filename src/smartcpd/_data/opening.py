@@ -50,7 +50,7 @@ def as_storage(
 
 
 def within_memory(X: Any, max_memory: str | int | None) -> Any:
-    """The same data and labels; what is on disk is loaded if it needs no more than that."""
+    """Return the same data with its labels, loaded if it is on disk and needs no more than that."""
     if isinstance(X, LabelledTensor):
         return replace(X, tensor=within_memory(X.tensor, max_memory))
     if isinstance(X, PartitionedTensor):
@@ -59,7 +59,9 @@ def within_memory(X: Any, max_memory: str | int | None) -> Any:
 
 
 def in_memory(storage: Storage, purpose: str) -> Dense | SparseTensor:
-    """The storage, if all of it is in memory; for ``purpose`` it has to be."""
+    """Return the storage if all of it is in memory, which ``purpose`` needs; raise an error
+    if not.
+    """
     if isinstance(storage, Dense | SparseTensor):
         return storage
     shape = "x".join(map(str, storage.shape))

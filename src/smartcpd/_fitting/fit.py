@@ -12,7 +12,6 @@ import numpy as np
 
 from smartcpd._common import threads
 from smartcpd._data.labels import Mode, taken_off
-from smartcpd._data.tiled import TiledArray
 from smartcpd._fitting.consensus import Consensus
 from smartcpd._fitting.consensus.starts import consensus_of
 from smartcpd._fitting.model import CPModel
@@ -29,6 +28,7 @@ from smartcpd._strategies.auto import choice, from_a_start
 from smartcpd._strategies.base import Strategy
 from smartcpd._strategies.restarts import Restarts
 from smartcpd._strategies.starts import make_start
+from smartcpd._strategies.tiled import tiled
 from smartcpd.errors import IncompatibleError, InvalidParameterError
 from smartcpd.losses import Loss
 
@@ -185,7 +185,7 @@ def fit(
     if chosen is None:
         chosen, _ = choice(problem, settings)
         registry.check(chosen, problem)
-        if not isinstance(problem.storage, TiledArray):
+        if chosen is not tiled:  # of which passes over all data would take longer than the fit
             repairs, _ = from_a_start(chosen, "", problem)
     warm = init if isinstance(init, str) and init in warm_starts.EPOCHS else None
     if warm is not None:

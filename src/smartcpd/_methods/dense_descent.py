@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from smartcpd._common.stacked import stack
-from smartcpd._data.storage import Dense
 from smartcpd._methods.base import Method, Result, Task
 from smartcpd._methods.descents import FINISHED, Descents
 from smartcpd._methods.tracker import Tracker
@@ -30,7 +29,7 @@ def finished(problem: Problem) -> float:
 def check_dense(problem: Problem, solver: str) -> None:
     """Refuse what descents on dense data do not serve."""
     check_bounds(problem, solver)
-    if not isinstance(problem.storage, Dense):
+    if problem.storage.absent != "none":
         raise IncompatibleError(
             f"Solver '{solver}' reads dense arrays; got {problem}. Use solver='auto', or pass "
             "X.to_dense() if it fits in memory."

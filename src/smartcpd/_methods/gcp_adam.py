@@ -18,7 +18,7 @@ import numpy as np
 
 from smartcpd._common.prefetching import prefetched
 from smartcpd._common.stacked import stack
-from smartcpd._data.storage import Dense, SparseTensor
+from smartcpd._data.opening import in_memory
 from smartcpd._kernels.adam import WORTH_GROUPS, compiled_iterations
 from smartcpd._kernels.lanes import padded
 from smartcpd._methods.base import Method, Result, Task
@@ -82,8 +82,8 @@ class GCPAdam:
 
     def sampler(self, problem: Problem) -> CellSampler:
         default = StratifiedCells if problem.sampler.splits else UniformCells
-        assert isinstance(problem.storage, Dense | SparseTensor)
-        return (self.sampling or default).of(problem.storage, self.n_samples)
+        storage = in_memory(problem.storage, "Solver 'gcp-adam'")
+        return (self.sampling or default).of(storage, self.n_samples)
 
 
 class Adam:

@@ -18,7 +18,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from smartcpd._data.storage import SparseTensor
 from smartcpd._methods.base import Method, Result, Task
 from smartcpd._methods.bounded_quadratic import BoundedQuadratic
 from smartcpd._methods.loop import Look, Loop, ended_by_residual
@@ -57,9 +56,7 @@ BELOW_ROUNDING = 1e-15
 
 def check(problem: Problem) -> None:
     check_bounds(problem, "ggn")
-    storage = problem.storage
-    zeros = isinstance(storage, SparseTensor) and storage.absent == "zero"
-    if zeros and problem.loss.background is None:
+    if problem.storage.absent == "zero" and problem.loss.background is None:
         raise IncompatibleError(
             "Solver 'ggn' needs the curvature of all zeros of a sparse tensor in closed form, "
             f"which loss '{problem.loss}' does not have. Use solver='lbfgs', or give the tensor as "

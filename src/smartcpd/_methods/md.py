@@ -133,9 +133,7 @@ def _run(task: Task) -> Result:
     objective = SteadyObjective.of(problem, settings.n_threads)
     starts = offsets(problem.shape)
     rules = zip(problem.constraints, problem.phases[0].mirrors, strict=True)
-    modes = [
-        ModeSteps(slice(starts[n], starts[n + 1]), c, phi) for n, (c, phi) in enumerate(rules)
-    ]
+    modes = [ModeSteps(slice(starts[n], starts[n + 1]), c, phi) for n, (c, phi) in enumerate(rules)]
     objective.compile(A)
     for steps in modes:
         steps.eta = 1.0

@@ -15,7 +15,6 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from smartcpd._common.stacked import offsets
-from smartcpd._data.storage import SparseStorage
 from smartcpd._methods.ratios import ratio
 from smartcpd._objectives import objective_of
 from smartcpd._objectives.dense import DenseObjective
@@ -164,8 +163,7 @@ def check(problem: Problem) -> None:
                 f"Multiplicative updates serve nonnegative factors under loss '{loss}'; got "
                 f"constraint '{constraint}' for mode {mode}. Use solver='md'{fix}."
             )
-    zeros = isinstance(storage, SparseStorage) and storage.absent == "zero"
-    if zeros and loss.background is None:
+    if storage.absent == "zero" and loss.background is None:
         raise IncompatibleError(
             "Multiplicative updates serve sparse data under the losses whose zeros have a closed "
             f"form: poisson, bernoulli-odds, gaussian, beta(1) and beta(2); got loss '{loss}'. "

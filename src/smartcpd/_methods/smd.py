@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from smartcpd._common.stacked import offsets, stack
-from smartcpd._data.storage import SparseTensor
 from smartcpd._methods.base import Method, Result, Task
 from smartcpd._methods.loop import Look, Loop, judged, unless_converged
 from smartcpd._methods.merging import merged
@@ -126,8 +125,8 @@ class SampledDescent:
         problem = self.problem
         n_events = problem.sampler.n_events(problem.storage)
         in_fibers = self.settings.n_fibers * sum(problem.shape) / len(problem.shape)
-        if isinstance(problem.storage, SparseTensor) and problem.sampler.splits:
-            left = math.ceil(problem.storage.nnz / max(n_events, 1))
+        if problem.sampler.splits:
+            left = math.ceil(problem.storage.n_stored / max(n_events, 1))
         else:
             left = math.ceil(problem.storage.n_cells / in_fibers)
         left = max(MIN_ITERATIONS, left)

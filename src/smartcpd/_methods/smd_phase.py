@@ -9,7 +9,8 @@ import numpy as np
 
 from smartcpd import constraints, mirrors, steps
 from smartcpd._common.stacked import offsets
-from smartcpd._data.storage import Dense, SparseTensor
+from smartcpd._data.opening import in_memory
+from smartcpd._data.storage import SparseTensor
 from smartcpd._kernels.events import unpack_block
 from smartcpd._kernels.fibers import zero_gather
 from smartcpd._kernels.sweep import compiled_sweep, tiling
@@ -147,10 +148,11 @@ class Sweeper:
         them.
         """
         problem, dtype = self.problem, self.settings.dtype
-        storage, loss = problem.storage, problem.loss
+        loss = problem.loss
         nothing = np.zeros(1, np.int64)
         self._own_weights = np.empty(0, dtype)
-        if isinstance(storage, SparseTensor) and problem.sampler.splits:
+        if problem.sampler.splits:
+            storage = problem.stored_as(SparseTensor)
             self._own_weights = storage.events.own_weights(dtype)
             surplus = problem.has_background and not storage.weighted
             part = "surplus" if surplus else "whole"
@@ -161,10 +163,10 @@ class Sweeper:
             derivative = loss.derivative_block(dtype, part)
             self._surplus = (derivative, loss.convex_block(dtype, part) if convex else derivative)
         else:
-            assert isinstance(storage, Dense | SparseTensor)
-            self._gather, self._handle = storage.gather_block(dtype), storage.handle()
-            weigh = storage.weigh_block(dtype) if storage.weighted else self._gather
-            self._weighing = weigh, storage.weights_handle()
+            data = in_memory(problem.storage, "Solver 'smd'")
+            self._gather, self._handle = data.gather_block(dtype), data.handle()
+            weigh = data.weigh_block(dtype) if data.weighted else self._gather
+            self._weighing = weigh, data.weights_handle()
             self._events = (unpack_block("uint8", dtype), nothing)
             derivative = loss.derivative_block(dtype)
             self._surplus = (derivative, derivative)

@@ -218,7 +218,6 @@ def check_tiles(problem: Problem, solver: str) -> None:
             "Use solver='auto'."
         )
     check_bounds(problem, solver)
-    problem.storage.fit_needs(problem.rank).check()
 
 
 def _run(task: Task) -> Result:

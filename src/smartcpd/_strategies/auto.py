@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import singledispatch
+
+from smartcpd._data.storage import Storage
 from smartcpd._data.tiled import TiledArray
 from smartcpd._methods.base import Method, Settings
 from smartcpd._problem.problem import Problem
@@ -14,11 +17,26 @@ from smartcpd.partitions.tensor import PartitionedTensor
 
 def choice(problem: Problem, settings: Settings) -> tuple[Strategy | Method, str]:
     """The strategy for a problem, or the method where no strategy serves it, and why."""
-    if isinstance(problem.storage, TiledArray):
-        return tiled, "X is larger than the memory it may take"
-    if isinstance(problem.storage, PartitionedTensor):
-        return partitioned, "X is larger than max_memory and is read part by part"
+    return _choice(problem.storage, problem, settings)
+
+
+@singledispatch
+def _choice(
+    storage: Storage, problem: Problem, settings: Settings
+) -> tuple[Strategy | Method, str]:
     return choice_in_memory(problem, settings)
+
+
+@_choice.register
+def _(storage: TiledArray, problem: Problem, settings: Settings) -> tuple[Strategy | Method, str]:
+    return tiled, "X is larger than the memory it may take"
+
+
+@_choice.register
+def _(
+    storage: PartitionedTensor, problem: Problem, settings: Settings
+) -> tuple[Strategy | Method, str]:
+    return partitioned, "X is larger than max_memory and is read part by part"
 
 
 def from_a_start(solver: Strategy | Method, reason: str, problem: Problem) -> tuple[Method, str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from smartcpd._data.storage import SparseTensor
+from functools import singledispatch
+
+from smartcpd._data.storage import Dense, SparseTensor, Storage
 from smartcpd._methods.base import Method, Settings
 from smartcpd._methods.expected_counts import serves
 from smartcpd._methods.smd import smd
@@ -20,11 +22,18 @@ from smartcpd._strategies.subsampled import FULL_PASSES, subsampled
 
 def choice_in_memory(problem: Problem, settings: Settings) -> tuple[Strategy | Method, str]:
     """The strategy for a problem, or the method where no strategy serves it, and why."""
-    storage = problem.storage
     if settings.stochastic:
         return smd, "you chose how stochastic steps are made"
-    if isinstance(storage, SparseTensor):
-        return _for_sparse(problem, storage)
+    return _choice(problem.storage, problem)
+
+
+@singledispatch
+def _choice(storage: Storage, problem: Problem) -> tuple[Strategy | Method, str]:
+    raise TypeError(f"{type(storage).__name__} is no storage that is in memory.")
+
+
+@_choice.register
+def _(storage: Dense, problem: Problem) -> tuple[Strategy | Method, str]:
     if not are_bounds(problem):
         if serves_simplex(problem):
             return simplex, "X is dense counts or events, with columns on the simplex"
@@ -36,7 +45,8 @@ def choice_in_memory(problem: Problem, settings: Settings) -> tuple[Strategy | M
     return dense, f"X is dense and has at most {FULL_PASSES} cells"
 
 
-def _for_sparse(problem: Problem, storage: SparseTensor) -> tuple[Strategy | Method, str]:
+@_choice.register
+def _(storage: SparseTensor, problem: Problem) -> tuple[Strategy | Method, str]:
     if storage.absent == "unobserved":
         if are_bounds(problem):
             return completion, "X is sparse, and only what it stores was observed"

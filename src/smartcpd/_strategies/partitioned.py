@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from smartcpd._common.memory import budget
+from smartcpd._data.storage import SparseTensor
 from smartcpd._methods.base import Method, Result, Settings
 from smartcpd._methods.expected_counts import slope
 from smartcpd._methods.lbfgs import lbfgs
@@ -107,11 +108,11 @@ def _solver_for(inner: Problem, settings: Settings) -> Strategy | Method:
 
 def _lifted(problem: Problem, inner: Problem, factors: list[np.ndarray]) -> list[np.ndarray]:
     """Return factors for all entries from those for a sample."""
-    storage, sample = problem.stored_as(PartitionedTensor), inner.storage
+    storage, sample = problem.stored_as(PartitionedTensor), inner.stored_as(SparseTensor)
     adds_up = problem.loss.link(2.0) == 2.0 or slope(problem.loss) is not None
     if storage.absent == "unobserved" or not adds_up:
         return factors
-    share = sample.n_events / storage.n_events  # type: ignore[attr-defined]
+    share = sample.n_events / storage.n_events
     sizes = np.prod([A.sum(axis=0) for A in factors], axis=0)
     cones = [c.cone for c in problem.constraints]
     lifted = []

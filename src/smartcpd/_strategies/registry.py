@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from smartcpd._data.tiled import TiledArray
 from smartcpd._methods.als import als
 from smartcpd._methods.base import Method
 from smartcpd._methods.dense_descent import quasi_newton
@@ -24,8 +23,7 @@ from smartcpd._strategies.simplex import simplex
 from smartcpd._strategies.sparse import sparse
 from smartcpd._strategies.subsampled import subsampled
 from smartcpd._strategies.tiled import tiled
-from smartcpd.errors import IncompatibleError, InvalidParameterError
-from smartcpd.partitions.tensor import PartitionedTensor, unread
+from smartcpd.errors import InvalidParameterError
 
 AUTO = "auto"
 STRATEGIES: tuple[Strategy, ...] = (
@@ -80,15 +78,10 @@ def check(solver: Strategy | Method, problem: Problem) -> None:
 
 def check_parts(solver: Strategy | Method, problem: Problem) -> None:
     """Refuse data in parts where a solver needs it whole, or where not even a part has room."""
-    storage = problem.storage
-    able = ", ".join(repr(name) for name, each in _BY_NAME.items() if each.reads_parts)
-    if isinstance(storage, TiledArray) and not solver.reads_parts:
-        raise IncompatibleError(
-            f"Solver '{solver.name}' needs X in memory, and {storage.source.title} of shape "
-            f"{problem.shape} is larger than max_memory allows. Allow more, or use one of the "
-            f"solvers {able}."
-        )
-    if isinstance(storage, PartitionedTensor):
-        if not solver.reads_parts:
-            raise unread(storage, f"solver '{solver.name}' does not do that (those of {able} do)")
-        storage.fit_needs(problem.rank).check()
+    needs = problem.storage.fit_needs(problem.rank)
+    if needs is None:
+        return
+    if not solver.reads_parts:
+        able = ", ".join(repr(name) for name, each in _BY_NAME.items() if each.reads_parts)
+        raise needs.refusal(f"solver '{solver.name}'", able)
+    needs.check()

@@ -11,7 +11,6 @@ from dataclasses import replace
 import numpy as np
 
 from smartcpd import constraints
-from smartcpd._data.storage import Dense
 from smartcpd._methods.base import Method, Result, Settings, Task
 from smartcpd._methods.expected_counts import slope
 from smartcpd._methods.mm import mm
@@ -29,7 +28,7 @@ CARE = 0.02
 def serves(problem: Problem) -> bool:
     """Whether the data is dense counts or events with factors of the right kind."""
     names = {c.name for c in problem.constraints}
-    dense = isinstance(problem.storage, Dense)
+    dense = problem.storage.absent == "none"
     return dense and slope(problem.loss) is not None and names <= {"simplex", "nonnegative"}
 
 

@@ -291,7 +291,7 @@ def check(problem: Problem) -> None:
     """Refuse what is not sparse, or what no multiplicative update serves."""
     expected_counts.check(problem)
     storage = problem.storage
-    if not isinstance(storage, SparseTensor) or storage.nnz == 0 or storage.absent != "zero":
+    if storage.absent != "zero" or storage.n_stored == 0:
         raise IncompatibleError(
             f"Solver 'sparse' draws the nonzeros of sparse data with zeros; got {problem}. "
             "Use solver='auto', or pass X as a SparseTensor."

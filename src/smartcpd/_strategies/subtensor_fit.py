@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from smartcpd._common.stacked import parts, stack
-from smartcpd._data.storage import Dense
-from smartcpd._data.tiled import TiledArray
+from smartcpd._data.storage import Dense, DenseStorage
 from smartcpd._methods.base import Epoch, Settings
 from smartcpd._methods.descents import FLOOR
 from smartcpd._methods.quasi_newton import QuasiNewton, Region
@@ -43,7 +42,7 @@ class Subtensor:
 
     @classmethod
     def of(
-        cls, storage: Dense | TiledArray, rank: int, n_cells: int, rng: np.random.Generator
+        cls, storage: DenseStorage, rank: int, n_cells: int, rng: np.random.Generator
     ) -> Subtensor:
         """Random rows, as many of the long modes as ``n_cells`` allow; all of the short ones."""
         shape = storage.shape
@@ -86,8 +85,7 @@ class SubtensorFit:
         region: Region,
         rng: np.random.Generator,
     ) -> None:
-        assert isinstance(problem.storage, Dense | TiledArray)
-        self.storage = problem.storage
+        self.storage = problem.stored_as(DenseStorage)
         self.problem = problem
         self.settings = settings
         self.tracker = tracker

@@ -12,7 +12,7 @@ from smartcpd._common import threads
 from smartcpd._common.memory import budget, readable
 from smartcpd._data.event_sums import event_sum
 from smartcpd._kernels.lanes import padded
-from smartcpd.errors import InvalidParameterError
+from smartcpd.errors import IncompatibleError, InvalidParameterError
 from smartcpd.losses import Loss
 
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ class PartitionedFitNeeds:
     """Bytes of the largest part in memory; 0 if parts are read elsewhere."""
     factor_bytes: int
     disk_bytes: int
+    whole_bytes: int
+    """Bytes that a fit of the whole tensor in memory would take for entries."""
     max_memory: int
     seconds: float | None = None
     """Seconds that a pass over all parts takes, as far as one of them tells."""
@@ -56,6 +58,7 @@ class PartitionedFitNeeds:
             largest * X.manifest.entry_bytes * X.reads_here,
             COPIES_OF_FACTORS * rows,
             X.bytes_on_disk,
+            X.bytes_of_fit,
             budget(X.max_memory),
             None if loss is None else _seconds(X, rank, loss),
         )
@@ -74,6 +77,13 @@ class PartitionedFitNeeds:
                 f"{readable(self.max_memory)}. Raise max_memory, lower the rank, or write smaller "
                 "parts."
             )
+
+    def refusal(self, reader: str, able: str) -> IncompatibleError:
+        return IncompatibleError(
+            f"{self.tensor} is larger than max_memory={readable(self.max_memory)} and is read part "
+            f"by part, but {reader} does not do that (those of {able} do). Raise max_memory to "
+            f"{readable(self.whole_bytes)} or more, or pass X.load()."
+        )
 
     def __str__(self) -> str:
         text = (

@@ -38,7 +38,7 @@ class HeldParts(PartitionedTensor):
         return None
 
     def n_shards(self, wanted: int) -> int:
-        """As many as there are tensors in the list."""
+        """Each tensor of the list is a shard."""
         return self.n_parts
 
 

@@ -19,7 +19,6 @@ from smartcpd._data.labels import LabelledTensor, Mode
 from smartcpd._data.storage.entries import Entries, significance, smallest
 from smartcpd._data.storage.events import Events
 from smartcpd._data.storage.sparse import SparseTensor, read_events
-from smartcpd._kernels.compiling import Block
 from smartcpd.errors import IncompatibleError, InvalidDataError
 from smartcpd.losses import Loss
 from smartcpd.partitions.described import DescribedStorage
@@ -249,22 +248,6 @@ class PartitionedTensor(DescribedStorage):
 
     # What a storage offers to fits, besides what the manifest says.
 
-    def handle(self) -> np.ndarray:
-        """Raise an error, since compiled loops need the whole tensor in memory."""
-        raise self._unread()
-
-    def gather_block(self, dtype: str) -> Block:
-        """Raise an error, since compiled loops need the whole tensor in memory."""
-        raise self._unread()
-
-    def weights_handle(self) -> np.ndarray:
-        """Raise an error, since compiled loops need the whole tensor in memory."""
-        raise self._unread()
-
-    def weigh_block(self, dtype: str) -> Block:
-        """Raise an error, since compiled loops need the whole tensor in memory."""
-        raise self._unread()
-
     def read_cells(self, rows: np.ndarray, x: np.ndarray) -> None:
         """Fill ``x`` with the values of cells; as every part is read, ask for many at a time."""
         for here, events, local in self._parts_of(rows):
@@ -295,9 +278,6 @@ class PartitionedTensor(DescribedStorage):
             local += offsets(row_range.shape)[:-1, None]
             yield here, events, np.ascontiguousarray(local, np.uint32)
 
-    def _unread(self) -> IncompatibleError:
-        return unread(self, "this reads fibers in any order")
-
 
 def near_events(entries: Entries, row_range: RowRange) -> Events:
     """The entries of a range of rows as compiled loops read them, counted from its first row."""
@@ -307,12 +287,3 @@ def near_events(entries: Entries, row_range: RowRange) -> Events:
     )
     columns = [near if n == row_range.mode else c for n, c in enumerate(entries.columns)]
     return Events(tuple(columns), entries.values, row_range.shape, entries.weights)
-
-
-def unread(X: PartitionedTensor, why: str) -> IncompatibleError:
-    """Return the error for a use that needs the whole tensor in memory."""
-    budget = memory.readable(memory.budget(X.max_memory))
-    return IncompatibleError(
-        f"{X!r} is larger than max_memory={budget} and is read part by part, but {why}. Raise "
-        f"max_memory to {memory.readable(X.bytes_of_fit)} or more, or pass X.load()."
-    )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
 from smartcpd._data.storage.events import Events
 from smartcpd._kernels.compiling import Block
+from smartcpd.errors import IncompatibleError
 from smartcpd.losses import Loss
 
 
@@ -18,6 +19,10 @@ class FitNeeds(Protocol):
 
     def check(self) -> None:
         """Raise InvalidParameterError if the fit needs more memory than it may have."""
+        ...
+
+    def refusal(self, reader: str, able: str) -> IncompatibleError:
+        """Return the error for a reader that needs the data in memory, naming those that do not."""
         ...
 
     def __str__(self) -> str: ...
@@ -48,6 +53,11 @@ class Storage(Protocol):
     @property
     def n_cells(self) -> int:
         """Number of cells, as a Python integer: it may exceed any machine integer."""
+        ...
+
+    @property
+    def n_stored(self) -> int:
+        """Number of cells that are stored, which a pass over the data reads."""
         ...
 
     @property
@@ -164,6 +174,18 @@ class DenseStorage:
     """Base of storages that have a value for every cell: in memory or on disk."""
 
     @property
+    def shape(self) -> tuple[int, ...]:
+        raise NotImplementedError
+
+    @property
+    def n_cells(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def n_stored(self) -> int:
+        return self.n_cells
+
+    @property
     def absent(self) -> str:
         return "none"
 
@@ -178,6 +200,17 @@ class DenseStorage:
     def observed_values(self) -> Iterator[np.ndarray]:
         for _, slab, seen in self.observed_slabs():
             yield slab if seen is None else slab[seen]
+
+    def drawn(self, sizes: Sequence[int], rng: np.random.Generator) -> list[np.ndarray]:
+        """Draw random rows of every mode, so many of each."""
+        raise NotImplementedError
+
+    def gathered(self, rows: Sequence[np.ndarray], loss: Loss | None = None) -> Any:
+        """Return the cells of some rows of every mode; the tensor is read at no others.
+
+        Cells that come from disk are checked, if it is said for which loss.
+        """
+        raise NotImplementedError
 
     def fit_needs(self, rank: int, loss: Loss | None = None) -> FitNeeds | None:
         return None
@@ -202,6 +235,10 @@ class SparseStorage:
     @property
     def n_cells(self) -> int:
         return math.prod(self.shape)
+
+    @property
+    def n_stored(self) -> int:
+        return self.nnz
 
     @property
     def nnz(self) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -106,10 +105,6 @@ class Dense(DenseStorage):
     def dtype(self) -> np.dtype:
         return self.array.dtype
 
-    @property
-    def n_cells(self) -> int:
-        return math.prod(self.shape)
-
     @cached_property
     def n_observed(self) -> float:
         if self.weights is None:
@@ -146,12 +141,10 @@ class Dense(DenseStorage):
         return [np.flatnonzero(mean == 0) for mean in self.row_weights]
 
     def drawn(self, sizes: Sequence[int], rng: np.random.Generator) -> list[np.ndarray]:
-        """Draw random rows of every mode, so many of each."""
         pairs = zip(self.shape, sizes, strict=True)
         return [np.sort(rng.permutation(size)[:n]) for size, n in pairs]
 
     def gathered(self, rows: Sequence[np.ndarray], loss: Loss | None = None) -> Dense:
-        """A copy of the cells of some rows of every mode; the tensor is read at no others."""
         where = np.ix_(*rows)
         weights = None if self.weights is None else self.weights[where]
         return Dense(np.ascontiguousarray(self.array[where]), weights)

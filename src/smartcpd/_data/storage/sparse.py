@@ -251,7 +251,7 @@ class SparseTensor(SparseStorage):
         return self.filled(0)
 
     def filled(self, value: float) -> np.ndarray:
-        """All cells as a NumPy array, with ``value`` in those that are not stored."""
+        """Return all cells as a NumPy array, with ``value`` in those that are not stored."""
         out = np.full(self.shape, value, self.values.dtype)
         out[self.indices] = self.values
         return out
@@ -309,9 +309,13 @@ class SparseTensor(SparseStorage):
             yield self.values[start : start + PIECE]
 
     def weighted_values(self) -> Iterator[tuple[np.ndarray, np.ndarray | None]]:
+        """Yield the values of all entries, and their weights; None where all count the same."""
         yield self.values, self.weights
 
     def some_cells(self, count: int, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
+        """Return all cells, or so many at random if there are more, as an index array a mode;
+        only those that are stored where the others were not observed.
+        """
         if self.absent == "zero":
             return random_cells(self.shape, count, rng)
         chosen = rng.permutation(self.nnz)[:count]

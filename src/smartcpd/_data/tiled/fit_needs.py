@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from smartcpd._common.memory import readable
-from smartcpd.errors import InvalidParameterError
+from smartcpd.errors import IncompatibleError, InvalidParameterError
 
 TILES_IN_MEMORY = 2
 """The tile that is worked on, and the next one."""
@@ -40,6 +40,13 @@ class TiledFitNeeds:
                 f"{readable(self.max_memory)}. Allow more, ask for a lower rank, or store the "
                 "array in smaller chunks."
             )
+
+    def refusal(self, reader: str, able: str) -> IncompatibleError:
+        return IncompatibleError(
+            f"{reader[:1].upper()}{reader[1:]} needs X in memory, and {self.title} of shape "
+            f"{self.shape} is larger than max_memory allows. Allow more, or use one of the "
+            f"solvers {able}."
+        )
 
     def __str__(self) -> str:
         return (

@@ -94,10 +94,6 @@ class TiledArray(DenseStorage):
         return self.source.dtype
 
     @property
-    def n_cells(self) -> int:
-        return self.source.n_cells
-
-    @property
     def cell_bytes(self) -> int:
         """Bytes of a cell in memory, with its weight if it has one."""
         own = 0 if self.weights is None else np.dtype(self.weights.dtype).itemsize
@@ -252,7 +248,7 @@ class TiledArray(DenseStorage):
             found.append(np.sort(rng.permutation(rows)[:n]))
         return found
 
-    def gathered(self, rows: RowsByMode, loss: Loss | None = None) -> Dense:
+    def gathered(self, rows: Sequence[np.ndarray], loss: Loss | None = None) -> Dense:
         """The cells of some rows of every mode; blocks are read one at a time."""
         shape = tuple(len(r) for r in rows)
         array = np.empty(shape, self.source.dtype.newbyteorder("="))
