@@ -8,9 +8,8 @@ import numpy as np
 
 from smartcpd._data.storage import Dense, SparseTensor, Storage, as_storage, in_memory
 from smartcpd._inference import dispersion as dispersions
-from smartcpd._inference.likelihood import log_base, slice_log_likelihoods
+from smartcpd._inference.likelihood import slice_log_likelihoods
 from smartcpd._inference.streaming.transform import checked_mode
-from smartcpd._inference.surprise import needs_dispersion, tail_probability
 from smartcpd.errors import InvalidParameterError
 from smartcpd.losses import Loss
 
@@ -35,7 +34,6 @@ def score_samples(
     place = checked_mode(model, mode)
     storage = _storage(model, loss, X, absent, mask, weights)
     spread = _dispersion(model, storage, dispersion)
-    log_base(loss, np.zeros(0), spread)  # a loss without a distribution is refused here
     return slice_log_likelihoods(model, storage, place, spread)
 
 
@@ -55,11 +53,11 @@ def surprise(
             raise InvalidParameterError(
                 "mask= goes with a whole tensor; leave out of indices what was not observed."
             )
-        return tail_probability(loss, X, model.values(indices), dispersion)
+        return loss.tail_probability(X, model.values(indices), dispersion)
     storage = _storage(model, loss, X, absent, mask, None)
     spread = _dispersion(model, storage, dispersion)
     if isinstance(storage, SparseTensor):
-        return tail_probability(loss, storage.values, model.values(storage.indices), spread)
+        return loss.tail_probability(storage.values, model.values(storage.indices), spread)
     assert isinstance(storage, Dense)
     out = np.empty(storage.n_cells)
     for start in range(0, out.size, PIECE):
@@ -68,7 +66,7 @@ def surprise(
         x = storage.array[cells].astype(np.float64)
         if storage.weights is not None:
             x[storage.weights[cells] == 0] = np.nan
-        out[ids] = tail_probability(loss, x, model.values(cells), spread)
+        out[ids] = loss.tail_probability(x, model.values(cells), spread)
     return out.reshape(storage.shape)
 
 
@@ -91,14 +89,7 @@ def _storage(model: CPModel, loss: Loss, X: Any, absent: str, mask: Any, weights
     return storage
 
 
-def _dispersion(model: CPModel, storage: Storage, given: float | None) -> float | None:
+def _dispersion(model: CPModel, storage: Storage, given: float | None) -> float:
     """What the user gave, or an estimate where the loss leaves the size of the noise open."""
-    if given is not None:
-        if not given > 0:
-            raise InvalidParameterError(f"dispersion must be a positive number; got {given!r}.")
-        return float(given)
-    loss = _loss(model)
-    open_for_amounts = loss.name in ("poisson", "poisson-log")
-    if needs_dispersion(loss) or open_for_amounts:
-        return dispersions.estimate(model, storage)
-    return None
+    found = dispersions.estimate(model, storage) if given is None else given
+    return _loss(model).checked_dispersion(found)

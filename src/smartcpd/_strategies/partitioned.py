@@ -13,7 +13,6 @@ import numpy as np
 
 from smartcpd._common.memory import budget
 from smartcpd._methods.base import Result, Solver, Task
-from smartcpd._methods.expected_counts import slope
 from smartcpd._methods.lbfgs import lbfgs
 from smartcpd._methods.mm import check as check_mm
 from smartcpd._methods.mm import mm
@@ -39,7 +38,7 @@ SMOOTHING = 1.0
 
 def finish_of(problem: Problem) -> Solver:
     """What goes on from a start by full passes."""
-    return mm if slope(problem.loss) is not None and _multiplies(problem) else lbfgs
+    return mm if problem.loss.pseudo_count_slope is not None and _multiplies(problem) else lbfgs
 
 
 def _multiplies(problem: Problem) -> bool:
@@ -127,7 +126,7 @@ def _lifted(problem: Problem, inner: Problem, factors: list[np.ndarray]) -> list
     """Factors for all entries from those for a sample."""
     storage, sample = problem.storage, inner.storage
     assert isinstance(storage, PartitionedTensor)
-    adds_up = problem.loss.link(2.0) == 2.0 or slope(problem.loss) is not None
+    adds_up = problem.loss.link(2.0) == 2.0 or problem.loss.pseudo_count_slope is not None
     if storage.absent == "unobserved" or not adds_up:
         return factors
     share = sample.n_events / storage.n_events  # type: ignore[attr-defined]

@@ -13,7 +13,6 @@ import numpy as np
 from smartcpd import constraints
 from smartcpd._data.storage import Dense
 from smartcpd._methods.base import Result, Solver, Task
-from smartcpd._methods.expected_counts import slope
 from smartcpd._methods.mm import mm
 from smartcpd._problem.problem import Problem
 from smartcpd._strategies.dense import core
@@ -28,7 +27,11 @@ CARE = 0.02
 def serves(problem: Problem) -> bool:
     names = {c.name for c in problem.constraints}
     dense = isinstance(problem.storage, Dense)
-    return dense and slope(problem.loss) is not None and names <= {"simplex", "nonnegative"}
+    return (
+        dense
+        and problem.loss.pseudo_count_slope is not None
+        and names <= {"simplex", "nonnegative"}
+    )
 
 
 def check(problem: Problem) -> None:

@@ -211,7 +211,7 @@ class Online:
         seen = self.tracker.loop(run, self.passes)
         while len(run.values) < MAX_PASSES:
             value, following = self._pass(run.mixture, SMOOTHING)
-            if self.problem.loss.name == "poisson":
+            if self.problem.loss.divergence == 1.0:
                 self._record(run.mixture, f"{mixture.rank} components", Estimate(value))
             run.mixture = following
             run.values.append(value)
@@ -238,7 +238,7 @@ class Online:
                 value, following = self._pass(way, smoothing)
             found.append((value, way, following))
         value, way, following = min(found, key=lambda candidate: candidate[0])
-        if self.problem.loss.name == "poisson":
+        if self.problem.loss.divergence == 1.0:
             return way, Estimate(value), following
         return way, self._loss(way), following
 

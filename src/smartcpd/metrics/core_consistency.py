@@ -10,7 +10,6 @@ from smartcpd._data.storage import Dense, as_storage
 from smartcpd._fitting.model import CPModel
 from smartcpd.errors import IncompatibleError
 from smartcpd.losses import Loss
-from smartcpd.losses.negative_binomial import NegativeBinomial
 
 MOST_CELLS = 1 << 23
 """Of the tensor or of its core: what is worked on at once."""
@@ -57,8 +56,8 @@ def core_consistency(model: CPModel, X: Any, *, mask: Any = None) -> float:
         assert storage.weights is not None
         core = np.where(storage.weights == 0, model.full(), core)
     factors = [A.astype(np.float64) for A in model.distribute().factors]
-    if isinstance(model.loss_function, NegativeBinomial):
-        factors[0] = factors[0] * model.loss_function.r
+    if model.loss_function is not None and model.loss_function.mean_scale:
+        factors[0] = factors[0] * model.loss_function.mean_scale
     for A in factors:
         # The first mode is contracted and its core index put last: after all modes, in order.
         core = np.tensordot(core, np.linalg.pinv(A), axes=(0, 1))
@@ -69,6 +68,6 @@ def core_consistency(model: CPModel, X: Any, *, mask: Any = None) -> float:
 
 def applies(loss: Loss | None, model: CPModel, storage: Any) -> bool:
     """Whether core consistency means something for a fit."""
-    linear = loss is None or type(loss).mean is Loss.mean or isinstance(loss, NegativeBinomial)
+    linear = loss is None or loss.mean_scale is not None
     small = isinstance(storage, Dense) and storage.n_cells <= MOST_CELLS
     return linear and small and model.rank**model.order <= MOST_CELLS

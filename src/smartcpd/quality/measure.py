@@ -16,9 +16,9 @@ from smartcpd._objectives import mean_loss
 from smartcpd.errors import InvalidParameterError
 from smartcpd.losses import Loss
 from smartcpd.quality.calibration import Calibration
-from smartcpd.quality.deviance import best_constant, cell_losses, saturated_losses
+from smartcpd.quality.deviance import best_constant
 from smartcpd.quality.hot_spots import Cells, Slices
-from smartcpd.quality.noise import data_name, has_scale, variance
+from smartcpd.quality.noise import data_name, has_scale
 from smartcpd.quality.reading import Batch, Reading
 from smartcpd.quality.result import Quality
 
@@ -78,8 +78,9 @@ def measure(model: CPModel, X: Any, absent: str = "zero") -> Quality:
         levels = _levels(tally, estimate.loss)
     degrees = max(storage.n_observed - freedom, 1)
     scale = 1.0 if has_scale(loss) else max(tally.deviance / degrees, TINY)
-    noise = 1.0 if has_scale(loss) else max(tally.slices.scatter, TINY)
-    counted = data_name(loss) == "counts"
+    estimated = tally.knows_variance and not has_scale(loss)
+    noise = max(tally.slices.scatter, TINY) if estimated else 1.0
+    counted = data_name(loss) == "counts" and tally.knows_variance
     return Quality(
         loss=str(loss),
         data=data_name(loss),
@@ -106,6 +107,7 @@ class Tally:
     def __init__(self, reading: Reading, loss: Loss) -> None:
         self.reading = reading
         self.loss = loss
+        self.knows_variance = loss.knows("variance")
         self.chi_squared = 0.0
         self.deviance = 0.0
         m, weights = reading.sample(EDGES_FROM)
@@ -119,16 +121,22 @@ class Tally:
             return
         loss = self.loss
         mean = _mean_of(loss, batch.m)
-        v = variance(loss, mean)
+        squares = (batch.x - mean) ** 2
         kinds, where = np.unique(batch.x, return_inverse=True)
-        least = saturated_losses(loss, kinds)[where]
-        deviance = np.maximum(2.0 * (cell_losses(loss, batch.x, batch.m) - least), 0.0)
+        least = loss.saturated(kinds)[where]
+        deviance = np.maximum(2.0 * (loss.values_at(batch.x, batch.m) - least), 0.0)
         self._values.append((kinds, np.bincount(where, weights=batch.weight)))
         self.deviance += float(batch.weight @ deviance)
-        self.chi_squared += float(batch.weight @ ((batch.x - mean) ** 2 / v))
-        self.calibration.add(batch.x, mean, v, batch.weight)
         self.cells.add(batch, mean, deviance)
-        self.slices.add(batch, mean, v)
+        if self.knows_variance:
+            v = loss.variance(mean)
+            self.chi_squared += float(batch.weight @ (squares / v))
+            self.calibration.add(batch.x, mean, v, batch.weight)
+            self.slices.add(batch, mean, squares, v)
+        else:
+            # The residuals themselves say how exact a mean is, and the loss how bad they are.
+            self.calibration.add(batch.x, mean, squares, batch.weight)
+            self.slices.add(batch, mean, deviance, np.ones_like(mean))
 
     def table(self) -> tuple[np.ndarray, np.ndarray]:
         """The values of the data, and in how many cells each was seen."""
@@ -157,7 +165,7 @@ class Levels(NamedTuple):
 def _levels(tally: Tally, own_loss: float) -> Levels:
     reading, loss = tally.reading, tally.loss
     values, counts = tally.table()
-    saturated = _mean(saturated_losses(loss, values), counts)
+    saturated = _mean(loss.saturated(values), counts)
     constant = _constant_loss(loss, values, counts)
     if isinstance(reading.storage, Dense) and reading.sampled_cells:
         # On a sample of a dense array, all losses must be those of the sample.
@@ -176,7 +184,7 @@ def _constant_loss(loss: Loss, values: np.ndarray, counts: np.ndarray) -> float:
     """The mean loss of the best constant model."""
     chosen = slice(None, None, max(1, values.size // CONSTANT_FROM))
     m = best_constant(loss, values[chosen], counts[chosen])
-    return _mean(cell_losses(loss, values, np.full(values.size, m)), counts)
+    return _mean(loss.values_at(values, np.full(values.size, m)), counts)
 
 
 def _explained(
@@ -191,13 +199,16 @@ def _explained(
 
 
 def _expected_deviance(reading: Reading, loss: Loss) -> float | None:
-    """The mean deviance of this model on data drawn from it; None where means are astronomic."""
+    """The mean deviance of this model on data drawn from it; None where none can be drawn, or where
+    means are astronomic."""
+    if not loss.knows("simulate"):
+        return None
     m, weights = reading.sample(SIMULATED)
     try:
         x = np.asarray(loss.simulate(m, reading.rng), dtype=np.float64)
     except ValueError:
         return None
-    deviance = 2.0 * (cell_losses(loss, x, m) - saturated_losses(loss, x))
+    deviance = 2.0 * (loss.values_at(x, m) - loss.saturated(x))
     return float(weights @ deviance) / reading.storage.n_observed
 
 

@@ -17,7 +17,6 @@ from smartcpd._common.stacked import offsets
 from smartcpd._data.storage import Dense, InMemory
 from smartcpd._data.storage.observed import stacked_rows
 from smartcpd._objectives.slices.dense import products
-from smartcpd._objectives.slices.terms import typical_data
 from smartcpd.losses import Loss
 
 PIECE = 1 << 18
@@ -27,10 +26,7 @@ def expected_bends(loss: Loss, m: np.ndarray) -> np.ndarray:
     """The expected second derivative of the loss of cells whose model is m, 0 where it is negative;
     for "huber" see `estimate`.
     """
-    m = np.ascontiguousarray(m, dtype=np.float64)
-    out = np.empty_like(m)
-    loss.bend_block("float64")(typical_data(loss, m), m, loss.params, out)
-    return np.maximum(out, 0.0)
+    return np.maximum(loss.bends_at(loss.typical_data(m), m), 0.0)
 
 
 def cell_weights(storage: InMemory) -> np.ndarray | None:

@@ -21,8 +21,7 @@ from smartcpd._problem.problem import by_mode
 from smartcpd.constraints import Constraint
 from smartcpd.constraints.simplex import Simplex
 from smartcpd.errors import IncompatibleError, InvalidParameterError
-from smartcpd.losses import Loss
-from smartcpd.losses.custom import CustomLoss
+from smartcpd.losses import Dispersion, Loss
 
 NEAR = 1e-4
 """Of the largest entry of a column: how close to a bound an entry is held by it, if the slope says
@@ -119,7 +118,7 @@ class Question:
     def steepness(self) -> float:
         """By how much the losses bend less than their formula says where the data is as expected:
         the tails of "huber" are straight."""
-        if self.loss.name != "huber":
+        if self.loss.dispersion is Dispersion.UNKNOWN or self.loss.has_typical_data:
             return 1.0
         _, terms, w = self._sample()
         return max(float(np.average(terms.bend > 0.5, weights=w)), 1e-3)
@@ -130,7 +129,7 @@ class Question:
             if not given > 0:
                 raise InvalidParameterError(f"dispersion must be a positive number; got {given!r}.")
             return float(given)
-        if isinstance(self.loss, CustomLoss) or self.loss.name == "huber":
+        if not self.loss.has_typical_data:
             # Where no distribution says it, the squares of the derivatives do.
             from smartcpd._inference.intervals.information import expected_bends
 
