@@ -134,8 +134,14 @@ class Beta(Loss):
         scale = dispersion * mean ** (1.0 - self.beta)
         return tails_of(stats.gamma(mean / scale, scale=scale), x)
 
-    def simulate(self, m, rng, dispersion=0.1):
-        """Gamma draws with mean m and variance dispersion * m^(2 - beta)."""
+    def simulate(self, m, rng, dispersion=None):
+        """Draws with mean m and variance dispersion * m^(2 - beta), 0.1 by default, from Tweedie's
+        distribution for beta from 0 to 1; else from a gamma distribution, which has no negative
+        values."""
+        d = 0.1 if dispersion is None else dispersion
         m = np.maximum(m, EPS)
-        draws = rng.gamma(m**self.beta / dispersion, dispersion * m ** (1.0 - self.beta))
-        return np.maximum(draws, TINY)
+        if self._is_compound:
+            return tweedie.Compound.of(m, d, 2.0 - self.beta).draws(rng)
+        if self.beta == 1.0:
+            return EXACT[1.0].simulate(m, rng, dispersion=d)
+        return np.maximum(rng.gamma(m**self.beta / d, d * m ** (1.0 - self.beta)), TINY)

@@ -101,8 +101,20 @@ class Huber(Loss):
         return math.exp(best.x)
 
     def simulate(self, m, rng, outliers=0.05, *, dispersion=None):
-        """Unit normal noise, some of it ten times larger; of one size given a dispersion."""
-        noise = rng.standard_normal(np.shape(m))
+        """Unit normal noise, some of it ten times larger; or, given a dispersion, noise of the
+        distribution that this loss names."""
         if dispersion is not None:
-            return m + np.sqrt(dispersion) * noise
+            return m + self._noise(np.shape(m), rng, dispersion)
+        noise = rng.standard_normal(np.shape(m))
         return m + np.where(rng.random(np.shape(m)) < outliers, 10.0 * noise, noise)
+
+    def _noise(self, shape, rng, dispersion):
+        from scipy import special
+
+        sigma = math.sqrt(dispersion)
+        middle, beyond = self._masses(dispersion)
+        outer = special.ndtr(-self.delta / sigma)
+        near = sigma * special.ndtri(rng.uniform(outer, 1.0 - outer, shape))
+        far = self.delta + rng.exponential(dispersion / self.delta, shape)
+        far *= rng.choice([-1.0, 1.0], shape)
+        return np.where(rng.random(shape) * (middle + beyond) < middle, near, far)

@@ -81,7 +81,7 @@ class NegativeBinomial(Loss):
         return np.maximum(mean + mean * mean / self.r, EPS)
 
     def square_variance(self, v):
-        return 2.0 * v * v + v
+        return v * v * (2.0 + 6.0 / self.r) + v
 
     def log_base(self, x, dispersion):
         from scipy.special import gammaln

@@ -66,7 +66,7 @@ class Rayleigh(Loss):
         return 2.0 / np.sqrt(np.pi) * m
 
     def variance(self, mean):
-        return np.maximum(mean, EPS) ** 2
+        return (4.0 / np.pi - 1.0) * np.maximum(mean, EPS) ** 2
 
     def log_base(self, x, dispersion):
         return np.log(np.maximum(x, TINY)) + np.log(HALF_PI)

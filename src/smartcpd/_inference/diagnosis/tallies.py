@@ -149,8 +149,7 @@ class Tallies:
         self.squares += float(batch.weight @ (level * errors))
         self.variances += float(batch.weight @ (level * v))
         if self.loss.overdispersion:
-            # The fourth moment of a negative binomial count.
-            spread = v * v * (2.0 + 6.0 * self.loss.overdispersion) + v
+            spread = self.loss.square_variance(v)
             self.scatter.add(batch, level * (errors - v), level**2 * spread)
         else:
             self.scatter.add(batch, level * (errors - batch.x), 2.0 * (level * mean) ** 2)
