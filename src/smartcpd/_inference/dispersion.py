@@ -51,10 +51,14 @@ class Scatter:
         return self.model.loss(self.storage)
 
     @property
+    def freedom(self) -> int:
+        """Numbers that the model is free to choose; the scale of a component counts once."""
+        return self.model.rank * (sum(self.model.shape) - self.model.order + 1)
+
+    @property
     def correction(self) -> float:
-        model, n_observed = self.model, max(self.storage.n_observed, 1)
-        freedom = model.rank * (sum(model.shape) - model.order + 1)
-        return float(n_observed / max(n_observed - freedom, 1))
+        n_observed = max(self.storage.n_observed, 1)
+        return float(n_observed / max(n_observed - self.freedom, 1))
 
     @property
     def mean_log(self) -> float:

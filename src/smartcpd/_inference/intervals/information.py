@@ -1,8 +1,9 @@
 """The expected information of a tensor about all loadings of a model together.
 
-It is J' W J, with J the derivative of the model by the factors and W the expected curvature of the
-cells' losses. For rows i and j of two modes its R x R block is, up to their own entries, a sum over
-the cells that both have in common; for one row, over the cells of its slice.
+It is J' W J, with J the derivative of the model by the factors and W the curvature of the cells'
+losses, the expected one where the loss knows it. For rows i and j of two modes its R x R block is,
+up to their own entries, a sum over the cells that both have in common; for one row, over the cells
+of its slice.
 """
 
 from __future__ import annotations
@@ -23,9 +24,8 @@ PIECE = 1 << 18
 
 
 def expected_bends(loss: Loss, m: np.ndarray) -> np.ndarray:
-    """The expected second derivative of the loss of cells whose model is m, 0 where it is negative;
-    for "huber" see `estimate`.
-    """
+    """The expected second derivative of the loss of cells whose model is m, 0 where it is
+    negative."""
     return np.maximum(loss.bends_at(loss.typical_data(m), m), 0.0)
 
 
@@ -50,14 +50,22 @@ def cell_weights(storage: InMemory) -> np.ndarray | None:
     return flat.reshape(storage.shape)
 
 
-def bends_of(factors: Sequence[np.ndarray], loss: Loss, weights: np.ndarray | None) -> np.ndarray:
-    """W for every cell, times its weight."""
-    shape = tuple(len(A) for A in factors)
-    flat = np.empty(int(np.prod(shape)))
+def bends_of(
+    factors: Sequence[np.ndarray], loss: Loss, storage: InMemory, expected: bool
+) -> np.ndarray:
+    """W for every cell, times its weight: as expected of the model, or as the data has it."""
+    flat = np.empty(storage.n_cells)
     for where, m in slabs(factors):
-        flat[where] = expected_bends(loss, m)
-    W = flat.reshape(shape)
-    return W if weights is None else W * weights
+        if expected:
+            flat[where] = expected_bends(loss, m)
+        else:
+            cells = np.unravel_index(np.arange(where.start, where.stop), storage.shape)
+            x = np.empty(m.size)
+            storage.read_cells(stacked_rows(storage.shape, cells), x)
+            flat[where] = loss.bends_at(x, m)
+    W, weights = flat.reshape(storage.shape), cell_weights(storage)
+    # What a missing cell holds may be no number.
+    return W if weights is None else np.where(weights != 0, weights * W, 0.0)
 
 
 def information(factors: Sequence[np.ndarray], W: np.ndarray) -> np.ndarray:
