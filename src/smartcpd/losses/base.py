@@ -95,6 +95,11 @@ class Loss(Formulas):
         """Data at which the losses of cells whose model is m bend as they do on average."""
         return np.asarray(self.mean(m, self.params))
 
+    def expected_bends(self, m: np.ndarray) -> np.ndarray:
+        """The second derivatives of the losses of cells whose model is m, at their typical data; 0
+        where that is negative."""
+        return np.maximum(self.bends_at(self.typical_data(m), m), 0.0)
+
     def best_model(self, x: np.ndarray) -> np.ndarray:
         """The model values that describe x best.
 

@@ -23,12 +23,6 @@ from smartcpd.losses import Loss
 PIECE = 1 << 18
 
 
-def expected_bends(loss: Loss, m: np.ndarray) -> np.ndarray:
-    """The expected second derivative of the loss of cells whose model is m, 0 where it is
-    negative."""
-    return np.maximum(loss.bends_at(loss.typical_data(m), m), 0.0)
-
-
 def cell_weights(storage: InMemory) -> np.ndarray | None:
     """How much each cell counts, as a dense array; None where all count the same."""
     if isinstance(storage, Dense):
@@ -57,7 +51,7 @@ def bends_of(
     flat = np.empty(storage.n_cells)
     for where, m in slabs(factors):
         if expected:
-            flat[where] = expected_bends(loss, m)
+            flat[where] = loss.expected_bends(m)
         else:
             cells = np.unravel_index(np.arange(where.start, where.stop), storage.shape)
             x = np.empty(m.size)
