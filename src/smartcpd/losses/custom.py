@@ -67,6 +67,10 @@ class CustomLoss(Loss):
     def mean(self) -> Any:
         return lambda m, p: self.mean_function(m)
 
+    @property
+    def spelled_out(self) -> str:
+        return self.label
+
     def __str__(self) -> str:
         return self.label
 
