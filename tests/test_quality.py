@@ -48,21 +48,6 @@ def test_every_loss_has_finite_figures(name):
     assert Quality.from_dict(json.loads(json.dumps(quality.to_dict()))) == quality
 
 
-@pytest.mark.parametrize("name", LOSSES)
-def test_no_model_value_is_better_than_the_saturated_one(name):
-    _, X = drawn(name)
-    loss = losses.get(name)
-    x = X.ravel()[:40]
-    if not loss.allows_zeros:
-        x = x[x > 0]
-    best = loss.saturated(x)
-    grid = np.linspace(0.01, 8, 60)
-    if loss.domain is Domain.REAL:
-        grid = np.concatenate([-grid, grid])
-    for m in grid:
-        assert (best <= loss.values_at(x, np.full(x.size, m)) + 2e-6).all()
-
-
 def test_the_saturated_value_of_a_loss_of_ones_own_is_searched():
     square = losses.custom(lambda x, m: (x - m * m) ** 2, lambda x, m: 4.0 * m * (m * m - x))
     x = np.array([0.25, 1.0, 9.0, 400.0])

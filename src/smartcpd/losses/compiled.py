@@ -13,6 +13,9 @@ from smartcpd._kernels.blocks import entrywise_block, total_block
 from smartcpd._kernels.compiling import Block, inline
 from smartcpd.losses.kinds import Domain
 
+COMPILED = ("value", "derivative", "convex_derivative", "taylor_at_zero", "domain", "on_disk")
+"""All of a loss's class that machine code depends on."""
+
 
 @dataclass(frozen=True)
 class Compiled(Piece):
@@ -23,6 +26,16 @@ class Compiled(Piece):
     """
 
     on_disk: ClassVar[bool] = True
+
+    @property
+    def blueprint(self) -> Any:
+        """The class whose formulas these are: a subclass that only knows more of its data shares
+        the machine code of the loss that it comes from."""
+        own = type(self)
+        for base in own.__mro__:
+            if all(getattr(base, name, None) is getattr(own, name) for name in COMPILED):
+                own = base
+        return own
 
     def derivative_block(self, dtype: str, part: str = "whole") -> Block:
         return _loss_block(self.blueprint, "derivative", part, dtype)
