@@ -103,8 +103,10 @@ class Loss(Formulas):
         return np.asarray(self.mean(m, self.params))
 
     def expected_bends(self, m: np.ndarray) -> np.ndarray:
-        """The second derivatives of the losses of cells whose model is m, at their typical data; 0
-        where that is negative."""
+        """Second derivatives of the losses of cells with model m, at their typical data.
+
+        They are 0 where that would be negative.
+        """
         return np.maximum(self.bends_at(self.typical_data(m), m), 0.0)
 
     def best_model(self, x: np.ndarray) -> np.ndarray:

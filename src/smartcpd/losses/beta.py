@@ -134,8 +134,10 @@ class Beta(Loss):
         return np.where(x > 0, self.saturated(positive) / dispersion - 0.5 * spread, 0.0)
 
     def tails(self, x, m, dispersion):
-        """Those of Tweedie's distribution where it is known, else of a gamma distribution of the
-        same mean and variance."""
+        """Return the tails of Tweedie's distribution where that is known.
+
+        Elsewhere they are those of a gamma distribution of the same mean and variance.
+        """
         from scipy import stats
 
         if self.beta in EXACT:
@@ -147,9 +149,11 @@ class Beta(Loss):
         return tails_of(stats.gamma(mean / scale, scale=scale), x)
 
     def simulate(self, m, rng, dispersion=None):
-        """Draws with mean m and variance dispersion * m^(2 - beta), 0.1 by default, from Tweedie's
-        distribution for beta from 0 to 1; else from a gamma distribution, which has no negative
-        values."""
+        """Draw data with mean m and variance dispersion * m^(2 - beta); the dispersion is 0.1 if open.
+
+        It comes from Tweedie's distribution for beta from 0 to 1, else from a gamma distribution,
+        which has no negative values.
+        """
         d = 0.1 if dispersion is None else dispersion
         m = np.maximum(m, EPS)
         if self._is_compound:

@@ -29,8 +29,11 @@ class Compiled(Piece):
 
     @property
     def blueprint(self) -> Any:
-        """The class whose formulas these are: a subclass that only knows more of its data shares
-        the machine code of the loss that it comes from."""
+        """The class whose formulas these are.
+
+        A subclass that only knows more of its data shares the machine code of the loss that it
+        comes from.
+        """
         own = type(self)
         for base in own.__mro__:
             if all(getattr(base, name, None) is getattr(own, name) for name in COMPILED):
@@ -145,8 +148,10 @@ def _weighted(blueprint: Any, formula: str, f: Any, dtype: str) -> Any:
 
 
 def _bend(blueprint: Any, formula: str, f: Any, dtype: str) -> Any:
-    """The second derivative: a difference of the first, so that a user's own loss has it as well,
-    and one-sided, since m - h could leave the domain."""
+    """Make the second derivative from a difference of the first.
+
+    So a user's own loss has one as well; it is one-sided, since m - h could leave the domain.
+    """
     # A model that must not be negative is small where it matters; another one has its own unit.
     unit = 1.0 if blueprint.domain is Domain.REAL else 1e-4
 

@@ -113,8 +113,10 @@ class Huber(Loss):
         return math.exp(best.x)
 
     def simulate(self, m, rng, outliers=0.05, *, dispersion=None):
-        """Unit normal noise, some of it ten times larger; or, given a dispersion, noise of the
-        distribution that this loss names."""
+        """Draw data with unit normal noise, some of it ten times larger.
+
+        Given a dispersion, the noise is that of the distribution that this loss names.
+        """
         if dispersion is not None:
             return m + self._noise(np.shape(m), rng, dispersion)
         noise = rng.standard_normal(np.shape(m))

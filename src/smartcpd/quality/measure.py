@@ -206,8 +206,10 @@ def _explained(
 
 
 def _expected_deviance(reading: Reading, loss: Loss) -> float | None:
-    """The mean deviance of this model on data drawn from it; None where none can be drawn, or where
-    means are astronomic."""
+    """Return the mean deviance of this model on data drawn from it.
+
+    None where none can be drawn, or where means are astronomic.
+    """
     if not loss.knows("simulate"):
         return None
     m, weights = reading.sample(SIMULATED)
