@@ -288,7 +288,10 @@ class MeetsData:
             The constraint that the model was fitted under, as for `SmartCPD`. Loadings at a bound
             get a one-sided interval, as far as the likelihood ratio allows.
         dispersion : float, optional
-            As for `score_samples`: estimated where the loss leaves it open.
+            As for `score_samples`: estimated where the loss leaves it open. For "huber" and for
+            your own losses, second derivatives are taken at the data, and the dispersion is the
+            mean square of the slopes over them, as if both were in proportion; a loss without
+            second derivatives is refused.
         n_bootstrap : int
             Simulated data sets.
         random_state : int, Generator or None

@@ -149,7 +149,7 @@ class Beta(Loss):
         return tails_of(stats.gamma(mean / scale, scale=scale), x)
 
     def simulate(self, m, rng, dispersion=None):
-        """Draw data with mean m and variance d m^(2 - beta), the dispersion d 0.1 if it is left open.
+        """Draw data with mean m and variance d m^(2 - beta); d, the dispersion, is 0.1 if open.
 
         It comes from Tweedie's distribution for beta from 0 to 1, else from a gamma distribution,
         which has no negative values.

@@ -86,6 +86,9 @@ def custom(
 ) -> CustomLoss:
     """Make a loss of your own from two functions of single numbers.
 
+    It names no distribution: what needs one (surprise, likelihoods, bootstrap) is refused, and
+    intervals measure the noise on the data. A subclass of `Loss` can define all that.
+
     Parameters
     ----------
     value, derivative : callable (x, m) -> float
