@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from functools import singledispatch
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from smartcpd._common import threads
 from smartcpd._data.storage import Dense, SparseTensor, Storage
 from smartcpd._data.storage.observed import stacked_rows
+from smartcpd._fitting.model import CPModel
 from smartcpd._objectives.slices.sums import observed_per_row, slices_of
 from smartcpd.losses import Loss
-
-if TYPE_CHECKING:
-    from smartcpd._fitting.model import CPModel
 
 PIECE = 1 << 18
 
