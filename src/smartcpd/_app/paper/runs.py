@@ -74,14 +74,10 @@ class Runs:
     def has(self, panel: str, trial: int, solver: str) -> bool:
         return (panel, trial, solver) in self.runs
 
-    def of(self, panel: str, solver: str) -> list[Run]:
-        """Return the runs of a solver, in order of the trials."""
-        keys = sorted(k for k in self.runs if k[0] == panel and k[2] == solver)
+    def of(self, panel: str, solver: str | None = None) -> list[Run]:
+        """Return the runs of a solver, or of all, in order of the trials."""
+        keys = sorted(k for k in self.runs if k[0] == panel and solver in (None, k[2]))
         return [self.runs[k] for k in keys]
-
-    def solvers(self, panel: str) -> list[str]:
-        """Return the solvers in the order in which they first ran."""
-        return list(dict.fromkeys(k[2] for k in self.runs if k[0] == panel))
 
     @property
     def panels(self) -> list[str]:

@@ -68,10 +68,9 @@ def ones(task: Task) -> float:
 
 def draw(plan: Plan, runs: Runs) -> dict[str, Figure]:
     panel = next(p for p in plan.panels if p.name == SHOWN)
-    names = [c.name for c in panel.contenders]
     over_time = figures.blank(1, width=0.75 * figures.FULL_WIDTH)
     (ax,) = over_time.axes
-    figures.draw_runs(ax, runs, panel.name, names, aim=AIM)
+    figures.draw_runs(ax, runs, panel, aim=AIM)
     ax.set_title(panel.data[0].upper() + panel.data[1:], fontsize=figures.TEXT + 1)
     return {"binary": over_time, "binary_histograms": histograms(plan, runs)}
 
@@ -97,7 +96,7 @@ def histograms(plan: Plan, runs: Runs) -> Figure:
         ax.set(xscale="log")
         ax.yaxis.set_major_locator(MaxNLocator(integer=True))
         ax.set_title(f"{panel.name}, {share}", fontsize=figures.TEXT)
-        ax.set_xlabel(figures.MEASURES["mse"], fontsize=figures.TEXT)
+        ax.set_xlabel(figures.ERROR, fontsize=figures.TEXT)
     figure.axes[0].set_ylabel("Trials", fontsize=figures.TEXT)
     handles, names = figure.axes[0].get_legend_handles_labels()
     figure.legend(

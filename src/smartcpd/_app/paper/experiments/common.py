@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from smartcpd._app.paper import figures
-from smartcpd._app.paper.experiment import Plan
+from smartcpd._app.paper.experiment import Panel, Plan
 from smartcpd._app.paper.runs import Runs
 from smartcpd._app.paper.tables import Table, number, seconds, summaries
 
@@ -19,16 +19,20 @@ def draw_errors(name: str) -> Callable[[Plan, Runs], dict[str, Figure]]:
 
     def draw(plan: Plan, runs: Runs) -> dict[str, Figure]:
         (panel,) = plan.panels
-        names = [c.name for c in panel.contenders]
-        figure = figures.blank(2, sharey=True)
-        left, right = figure.axes
-        figures.draw_runs(left, runs, panel.name, names, labels=False)
-        figures.draw_runs(right, runs, panel.name, names, scale="entries")
-        right.set_ylabel("")
-        figure.suptitle(panel.data[0].upper() + panel.data[1:], fontsize=figures.TEXT + 1)
-        return {name: figure}
+        return {name: against_both_scales(panel, runs, panel.data[0].upper() + panel.data[1:])}
 
     return draw
+
+
+def against_both_scales(panel: Panel, runs: Runs, title: str, aim: float | None = None) -> Figure:
+    """Draw the error against time on the left, and against entries sampled on the right."""
+    figure = figures.blank(2, sharey=True)
+    left, right = figure.axes
+    figures.draw_runs(left, runs, panel, labels=False, aim=aim)
+    figures.draw_runs(right, runs, panel, scale="entries", aim=aim)
+    right.set_ylabel("")
+    figure.suptitle(title, fontsize=figures.TEXT + 1)
+    return figure
 
 
 def error_table(name: str, plan: Plan, runs: Runs, aims: tuple[float, ...], note: str) -> Table:

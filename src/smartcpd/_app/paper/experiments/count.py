@@ -13,6 +13,7 @@ from smartcpd._app.paper import figures, peer_lines
 from smartcpd._app.paper.breakdown import PARTS, Breakdown, measured
 from smartcpd._app.paper.contenders import Contender, Task
 from smartcpd._app.paper.experiment import Experiment, Options, Panel, Plan
+from smartcpd._app.paper.experiments.common import against_both_scales
 from smartcpd._app.paper.runs import Runs
 from smartcpd._app.paper.tables import Table, number, seconds, summaries
 
@@ -81,14 +82,9 @@ def shown_panel(plan: Plan) -> Panel:
 
 def draw(plan: Plan, runs: Runs) -> dict[str, Figure]:
     panel = shown_panel(plan)
-    names = [c.name for c in panel.contenders]
-    figure = figures.blank(2, sharey=True)
-    left, right = figure.axes
-    figures.draw_runs(left, runs, panel.name, names, labels=False, aim=AIM)
-    figures.draw_runs(right, runs, panel.name, names, scale="entries", aim=AIM)
-    right.set_ylabel("")
-    figure.suptitle(f"Counts, {panel.data.split(', ')[1]}, {panel.name}", fontsize=figures.TEXT + 1)
-    return {"count": figure, "count_iteration": draw_parts(plan.extra.parts)}
+    title = f"Counts, {panel.data.split(', ')[1]}, {panel.name}"
+    errors = against_both_scales(panel, runs, title, AIM)
+    return {"count": errors, "count_iteration": draw_parts(plan.extra.parts)}
 
 
 def draw_parts(found: list[Breakdown]) -> Figure:

@@ -117,9 +117,8 @@ def draw(case: RealCase, plan: Plan, runs: Runs) -> dict[str, Figure]:
     if len(plan.panels) == 1:
         figure.set_size_inches(0.75 * figures.FULL_WIDTH, 2.8)
     for n, (ax, panel) in enumerate(zip(figure.axes, plan.panels, strict=True)):
-        names = [c.name for c in panel.contenders]
         last = n == len(plan.panels) - 1
-        figures.draw_runs(ax, above_lowest(runs, panel.name), panel.name, names, labels=last)
+        figures.draw_runs(ax, above_lowest(runs, panel.name), panel, labels=last)
         ax.set_title(panel.name, fontsize=figures.TEXT)
         ax.set_ylabel("" if n else "Loss above the lowest found (share)", fontsize=figures.TEXT)
     figure.suptitle(_headline(plan.extra), fontsize=figures.TEXT + 1)
@@ -133,8 +132,7 @@ def above_lowest(runs: Runs, panel: str) -> Runs:
     Losses themselves would need two scales: they begin a hundred times as high as they end, and end
     a few percent from each other.
     """
-    every = [run for solver in runs.solvers(panel) for run in runs.of(panel, solver)]
-    lowest = min(float(np.nanmin(run.loss)) for run in every)
+    lowest = min(float(np.nanmin(run.loss)) for run in runs.of(panel))
     return runs.mapped(
         lambda run: run._replace(mse=np.maximum((run.loss - lowest) / abs(lowest), FLOOR))
     )

@@ -92,12 +92,9 @@ def plan(options: Options) -> Plan:
 
 
 def draw(plan: Plan, runs: Runs) -> dict[str, Figure]:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(figures.FULL_WIDTH, 5.2), dpi=figures.DPI, layout="constrained")
-    for ax, panel in zip(np.ravel(figure.subplots(2, 2)), plan.panels, strict=True):
-        figures.tidy(ax)
-        figures.draw_runs(ax, runs, panel.name, [c.name for c in panel.contenders])
+    figure = figures.blank(4, height=5.2, rows=2)
+    for ax, panel in zip(figure.axes, plan.panels, strict=True):
+        figures.draw_runs(ax, runs, panel)
         ax.set_title(TITLES[panel.name], fontsize=figures.TEXT + 1)
     return {"steps": figure}
 
