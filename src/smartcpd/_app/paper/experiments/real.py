@@ -92,9 +92,8 @@ def plan(case: RealCase, options: Options) -> Plan:
         start = [rng.random((size, rank)) for size in X.shape]
         return Task(X, rank, case.loss, n_fibers=N_FIBERS, start=start, seed=seed)
 
-    lines = (who.smartcpd(), *case.rivals, who.smartcpd_defaults(), who.auto())
-    if options.peers:
-        lines += peer_lines.sparse(case.loss)
+    peers = peer_lines.sparse(case.loss) if options.peers else ()
+    lines = (who.smartcpd(), *case.rivals, who.smartcpd_defaults(), who.auto(), *peers)
     ranks = case.ranks[:1] if options.quick else case.ranks
     panels = tuple(Panel(f"R={rank}", words, partial(task, rank), lines) for rank in ranks)
     trials, limit = (2, 1.5) if options.quick else (20, 20.0)
