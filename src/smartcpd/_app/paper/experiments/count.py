@@ -85,10 +85,9 @@ def draw_parts(found: list[Breakdown]) -> Figure:
     (ax,) = figure.axes
     places = range(len(found))
     start = np.zeros(len(found))
-    tones = dict(zip(PARTS, (figures.SKY, figures.BLUE, figures.ORANGE), strict=True))
-    for part in PARTS:
+    for part, tone in zip(PARTS, (figures.SKY, figures.BLUE, figures.ORANGE), strict=True):
         widths = np.array([b.parts[part] for b in found])
-        ax.barh(places, widths, left=start, color=tones[part], height=0.55, label=part)
+        ax.barh(places, widths, left=start, color=tone, height=0.55, label=part)
         start += widths
     ax.set_yticks(places, [b.method for b in found])
     ax.invert_yaxis()
