@@ -24,8 +24,8 @@ class Entries:
     values: np.ndarray
     weights: np.ndarray | None = None
 
-    def at(self, chosen: np.ndarray) -> Entries:
-        """Return some of the entries, by a mask or by positions."""
+    def at(self, chosen: np.ndarray | slice) -> Entries:
+        """Return some of the entries, by a mask, by positions or as a stretch of them."""
         weights = None if self.weights is None else self.weights[chosen]
         return Entries([c[chosen] for c in self.columns], self.values[chosen], weights)
 
