@@ -9,7 +9,7 @@ from typing import Any
 
 from smartcpd._problem.problem import check_integer
 from smartcpd.errors import IncompatibleError, InvalidParameterError, MissingExtraError
-from smartcpd.partitions.held import HeldParts, held_parts
+from smartcpd.partitions.held import held_parts
 from smartcpd.partitions.tensor import PartitionedTensor
 
 
@@ -87,6 +87,3 @@ def _(X: PartitionedTensor) -> PartitionedTensor:
 @parts_of.register(tuple)
 def _(X: Sequence[Any]) -> PartitionedTensor:
     return held_parts(X)
-
-
-__all__ = ["Cluster", "HeldParts", "as_cluster", "parts_of"]

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from smartcpd.distributed.sharing import workers_of
 from smartcpd.distributed.worker import Answer, Shard
+from smartcpd.distributed.workers import workers_of
 from smartcpd.errors import ClusterError
 
 if TYPE_CHECKING:

@@ -157,26 +157,20 @@ class Rounds:
         return value / self.storage.n_observed
 
     def _round(self) -> float:
-        totals = self._totals()
-        first = self.number == 0
+        asked = self.number, self._totals(), self.updates
 
-        def known(shard: Shard) -> tuple[Any, ...]:
-            return self._with_state(shard, totals) if first else self._asked(totals)
+        def with_state(shard: Shard) -> tuple[Any, ...]:
+            return *asked, self._rows(shard), self._share(shard)
 
-        def unknown(shard: Shard) -> tuple[Any, ...]:
-            return self._with_state(shard, totals)
+        def without_state(shard: Shard) -> tuple[Any, ...]:
+            return *asked, None, None
 
-        answers = self.storage.pool.ask(updated, known, unknown)
+        known = with_state if self.number == 0 else without_state
+        answers = self.storage.pool.ask(updated, known, with_state)
         for shard, (_, counts) in zip(self.storage.pool.shards, answers, strict=True):
             self.counts[shard.number] = counts
         self.number += 1
         return sum(value for value, _ in answers)
-
-    def _asked(self, totals: np.ndarray) -> tuple[Any, ...]:
-        return self.number, totals, self.updates, None, None
-
-    def _with_state(self, shard: Shard, totals: np.ndarray) -> tuple[Any, ...]:
-        return self.number, totals, self.updates, self._rows(shard), self._share(shard)
 
     def _rows(self, shard: Shard) -> np.ndarray:
         """As they were when they were fetched last."""
@@ -199,7 +193,7 @@ class Rounds:
 
     def _adapt(self, before: Any) -> None:
         """Choose as many updates a round as keep communication below its share of the time."""
-        if self.storage.cluster.local_updates != "auto" or len(self.values) > MEASURED_LOOKS:
+        if self.storage.pool.cluster.local_updates != "auto" or len(self.values) > MEASURED_LOOKS:
             return
         if len(self.values) == 1:
             return  # the first round includes loading and compiling
@@ -238,7 +232,7 @@ def _run(task: Task) -> Result:
     mode = storage.manifest.mode
     A[rows[mode] : rows[mode + 1]] *= mixture.weights
     tracker.begin_with(stack([A]))
-    chosen = storage.cluster.local_updates
+    chosen = storage.pool.cluster.local_updates
     rounds = Rounds(storage, tracker, A, 1 if chosen == "auto" else int(chosen))
     result = tracker.follow(rounds.solve)
     storage.pool.local_updates = rounds.updates

@@ -23,15 +23,13 @@ from smartcpd.partitions.tensor import PartitionedTensor
 class ShardedTensor(PartitionedTensor):
     """A tensor whose sums come from workers, and whose figures come from the folder."""
 
-    base: Any = None
     pool: Any = None
-    cluster: Any = None
+    """The `Pool` of workers that hold the parts."""
 
     @classmethod
     def on(cls, cluster: Cluster, X: PartitionedTensor) -> ShardedTensor:
         """Share out a folder or a list; workers load their shards with the first question."""
-        pool = Pool.of(cluster, X)
-        return cls(X.path, X.manifest, X.max_memory, X.figures, base=X, pool=pool, cluster=cluster)
+        return cls(X.path, X.manifest, X.max_memory, X.figures, pool=Pool(cluster, X))
 
     def __repr__(self) -> str:
         return f"{super().__repr__()[:-1]}, {len(self.pool.shards)} shards)"
@@ -51,12 +49,12 @@ class ShardedTensor(PartitionedTensor):
 
     def entries(self, number: int) -> Entries:
         """Return the entries of a part."""
-        return self.base.entries(number)
+        return self.pool.tensor.entries(number)
 
     @property
     def bytes_on_disk(self) -> int:
         """Bytes of the parts on disk."""
-        return self.base.bytes_on_disk
+        return self.pool.tensor.bytes_on_disk
 
     def event_sums(
         self,

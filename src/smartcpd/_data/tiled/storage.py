@@ -64,7 +64,7 @@ class TiledArray(DenseStorage):
     mask: Any = None
     weights: Any = None
     cluster: Any = None
-    """An `ArrayCluster` whose workers descend on tiles and add up blocks; None for this process."""
+    """The `ArrayWorkers` that descend on tiles and add up blocks; None for this process."""
     tile_cells: float = math.inf
     """The most cells that a tile may have, whatever memory allows."""
 
