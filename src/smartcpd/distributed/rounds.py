@@ -27,6 +27,7 @@ from smartcpd._problem.history import Status
 from smartcpd._problem.problem import Problem
 from smartcpd.distributed.worker import Held, LacksStateError, Shard, summed
 from smartcpd.errors import IncompatibleError
+from smartcpd.partitions.tensor import EventSum
 
 LEAST_UPDATES = 2
 """Number of local updates after which rows are fetched and the loss is computed."""
@@ -63,10 +64,11 @@ def updated(
     others = _others(row_range.shape, row_range.mode)
     rest, value = totals - S, 0.0
     A = np.empty((sum(row_range.shape), P.shape[1]))
+    wanted = EventSum(losses.get("poisson"), "surplus", want_gradient=True)
     for update in range(updates):
         A[others] = _unit_others(rest + S, row_range.shape, row_range.mode)
         A[row_range.local_rows] = P
-        found = summed(held, losses.get("poisson"), "surplus", A, True, False, n_threads)
+        found = summed(held, wanted, A, n_threads)
         if update == 0:
             # The sum of the model over these rows: columns of the other modes sum to one.
             value = found.total + float(P.sum())

@@ -14,9 +14,8 @@ from smartcpd.distributed import worker
 from smartcpd.distributed.cluster import Cluster
 from smartcpd.distributed.pool import Pool
 from smartcpd.distributed.rounds import rounds, suits
-from smartcpd.losses import Loss
 from smartcpd.partitions.row_range import RowRange
-from smartcpd.partitions.tensor import PartitionedTensor
+from smartcpd.partitions.tensor import EventSum, PartitionedTensor
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -57,18 +56,9 @@ class ShardedTensor(PartitionedTensor):
         return self.pool.tensor.bytes_on_disk
 
     def event_sums(
-        self,
-        loss: Loss,
-        part: str,
-        A: np.ndarray,
-        want_gradient: bool,
-        n_threads: int,
-        convex: bool = False,
+        self, wanted: EventSum, A: np.ndarray, n_threads: int
     ) -> Iterator[tuple[RowRange, Sum]]:
-        def arguments(shard: worker.Shard) -> tuple[Any, ...]:
-            return loss, part, shard.row_range.take(A), want_gradient, convex
-
-        sums = self.pool.ask(worker.summed, arguments)
+        sums = self.pool.ask(worker.summed, lambda shard: (wanted, shard.row_range.take(A)))
         for shard, found in zip(self.pool.shards, sums, strict=True):
             yield shard.row_range, found
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -19,7 +19,6 @@ from smartcpd._data.labels import LabelledTensor, Mode
 from smartcpd._data.storage.entries import Entries, significance, smallest
 from smartcpd._data.storage.events import Events
 from smartcpd._data.storage.sparse import SparseTensor, read_events
-from smartcpd._kernels.compiling import Block
 from smartcpd.errors import IncompatibleError, InvalidDataError
 from smartcpd.losses import Loss
 from smartcpd.partitions.described import DescribedStorage
@@ -31,6 +30,29 @@ from smartcpd.partitions.row_range import RowRange
 WORKING_COPIES = 2.2
 """Copies of the entries that a fit in memory holds at its peak: draws of sampled batches, or what
 the entries are made from, stand beside them."""
+
+
+class EventSum(NamedTuple):
+    """Which sum over the events of parts is asked for; see `event_sum`."""
+
+    loss: Loss
+    part: str
+    want_gradient: bool
+    convex: bool = False
+
+    def over(self, events: Events, A: np.ndarray, n_threads: int) -> Sum:
+        """Return the sum over some events, whose rows have the stacked factors A."""
+        loss, part, want_gradient, convex = self
+        return event_sum(events, loss, part, A, want_gradient, n_threads, convex=convex)
+
+    def joined(self, sums: Iterable[tuple[RowRange, Sum]], A: np.ndarray) -> Sum:
+        """Add up the sums over ranges of rows of what has the stacked factors A."""
+        total, G = 0.0, np.zeros_like(A) if self.want_gradient else np.empty(0)
+        for row_range, found in sums:
+            total += found.total
+            if self.want_gradient:
+                row_range.add(G, found.gradient)
+        return Sum(total, G)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -161,29 +183,12 @@ class PartitionedTensor(DescribedStorage):
         return near_events(replace(entries, values=values), self.row_range(number))
 
     def event_sums(
-        self,
-        loss: Loss,
-        part: str,
-        A: np.ndarray,
-        want_gradient: bool,
-        n_threads: int,
-        convex: bool = False,
+        self, wanted: EventSum, A: np.ndarray, n_threads: int
     ) -> Iterator[tuple[RowRange, Sum]]:
-        """What `event_sum` gives for each part, in order, read ahead of their use."""
+        """Yield the sum over each part, in order; parts are read ahead of their use."""
         for number, events in prefetched(range(self.n_parts), self.events):
             row_range = self.row_range(number)
-            yield (
-                row_range,
-                event_sum(
-                    events,
-                    loss,
-                    part,
-                    row_range.take(A),
-                    want_gradient,
-                    n_threads,
-                    convex=convex,
-                ),
-            )
+            yield row_range, wanted.over(events, row_range.take(A), n_threads)
 
     def sample(self, count: int, rng: np.random.Generator) -> SparseTensor:
         """Return a tensor of so many entries, drawn from all of them; every part is read once."""
@@ -249,21 +254,11 @@ class PartitionedTensor(DescribedStorage):
 
     # What a storage offers to fits, besides what the manifest says.
 
-    def handle(self) -> np.ndarray:
+    def _unread(self, *_: Any) -> NoReturn:
         """Raise an error, since compiled loops need the whole tensor in memory."""
-        raise self._unread()
+        raise unread(self, "this reads fibers in any order")
 
-    def gather_block(self, dtype: str) -> Block:
-        """Raise an error, since compiled loops need the whole tensor in memory."""
-        raise self._unread()
-
-    def weights_handle(self) -> np.ndarray:
-        """Raise an error, since compiled loops need the whole tensor in memory."""
-        raise self._unread()
-
-    def weigh_block(self, dtype: str) -> Block:
-        """Raise an error, since compiled loops need the whole tensor in memory."""
-        raise self._unread()
+    handle = gather_block = weights_handle = weigh_block = _unread
 
     def read_cells(self, rows: np.ndarray, x: np.ndarray) -> None:
         """Fill ``x`` with the values of cells; as every part is read, ask for many at a time."""
@@ -294,9 +289,6 @@ class PartitionedTensor(DescribedStorage):
             local[row_range.mode] -= row_range.first
             local += offsets(row_range.shape)[:-1, None]
             yield here, events, np.ascontiguousarray(local, np.uint32)
-
-    def _unread(self) -> IncompatibleError:
-        return unread(self, "this reads fibers in any order")
 
 
 def near_events(entries: Entries, row_range: RowRange) -> Events:
