@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from smartcpd._common.atomic import replaced
-from smartcpd._data.files.format import Format, Tensor, chosen_member, real_array
+from smartcpd._data.files.content import real_array
+from smartcpd._data.files.format import Format, Tensor, chosen_member
 from smartcpd._data.labels import LabelledTensor, Mode, taken_off
 from smartcpd._data.storage import SparseTensor
 from smartcpd.errors import InvalidDataError, SmartCPDError
