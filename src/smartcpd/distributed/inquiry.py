@@ -40,8 +40,7 @@ class Inquiry:
 
     def ask(self, make: Arguments, with_entries: bool = False) -> None:
         """Send the question to the worker that has the shard."""
-        task = self.pool.submit(self.shard, self.question, make(self.shard), with_entries)
-        self.futures.append(task)
+        self.futures.append(self.pool.submit(self, make(self.shard), with_entries))
         self.asked_of = self.pool.homes[self.shard.number]
 
     def look(self, present: set[str]) -> None:

@@ -70,29 +70,16 @@ class Pool(Workers):
             present = self._wait([future for one in waiting for future in one.futures])
         return self._counted(began, asked)
 
-    def submit(
-        self,
-        shard: Shard,
-        question: Callable[..., Any],
-        arguments: tuple[Any, ...],
-        with_entries: bool,
-    ) -> Any:
+    def submit(self, inquiry: Inquiry, arguments: tuple[Any, ...], with_entries: bool) -> Any:
         """Return a future of the answer of the worker that has the shard."""
         check_running(self.client)
+        shard = inquiry.shard
         sent = [self.tensor.entries(k) for k in shard.parts] if with_entries else None
         self.traffic.sent += size(arguments) + size(sent)
+        task = (answer, shard, inquiry.question, arguments, self.n_threads, sent)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Sending large graph")
-            return self.client.submit(
-                answer,
-                shard,
-                question,
-                arguments,
-                self.n_threads,
-                sent,
-                workers=[self.homes[shard.number]],
-                pure=False,
-            )
+            return self.client.submit(*task, workers=[self.homes[shard.number]], pure=False)
 
     def settle(self) -> None:
         """Give a worker to every shard that has none yet, or whose worker is gone."""

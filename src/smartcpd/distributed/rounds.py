@@ -127,14 +127,11 @@ class Rounds:
     def move(self) -> Status | None:
         """A status once rounds gain little, or there were many."""
         self._adapt(self._traffic)
-        settled = len(self.values) > 1 and self._gain < SETTLED * abs(self.values[-1])
+        gain = self.values[-2] - self.values[-1] if len(self.values) > 1 else math.inf
+        settled = gain < SETTLED * abs(self.values[-1])
         if not settled and len(self.values) < MOST_LOOKS:
             return None
         return Status(True, f"Rounds of local updates settled at epoch {self.tracker.epoch}.")
-
-    @property
-    def _gain(self) -> float:
-        return self.values[-2] - self.values[-1]
 
     def _made_rounds(self) -> float:
         """Some rounds, then the factors as they are after them; the loss before them."""

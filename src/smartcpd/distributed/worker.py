@@ -88,22 +88,22 @@ def answer(
     entries: list[Entries] | None = None,
 ) -> Answer:
     """Answer a question about a shard, which is loaded first if need be."""
+    key = shard.fit, shard.number
     try:
         with LOCK, threads.limited_to(threads.resolve(n_threads)):
             began = time.perf_counter()
-            held = HELD.get((shard.fit, shard.number))
+            held = HELD.get(key)
             if held is None:
                 if shard.path is None and entries is None:
                     return Answer(lacks_entries=True)
-                held = Held(shard, _loaded(shard, entries))
-                HELD[shard.fit, shard.number] = held
+                held = HELD[key] = Held(shard, _loaded(shard, entries))
             try:
                 value = question(held, *arguments, threads.resolve(n_threads))
             except LacksStateError:
                 return Answer(lacks_state=True)
             return Answer(value, time.perf_counter() - began)
     except MemoryError:
-        HELD.pop((shard.fit, shard.number), None)
+        HELD.pop(key, None)
         return Answer(too_large=True)
 
 
