@@ -26,18 +26,6 @@ def opened(path: Path) -> Iterator[Any]:
         yield file
 
 
-def datasets(file: Any) -> dict[str, Any]:
-    """Return every data set of a file, by its path inside it."""
-    found: dict[str, Any] = {}
-
-    def visit(name: str, item: Any) -> None:
-        if hasattr(item, "shape"):
-            found[name] = item
-
-    file.visititems(visit)
-    return found
-
-
 def read_dataset(path: Path, member: str | None, accept: Callable[[str], bool]) -> np.ndarray:
     """Return a data set as an array; ``accept`` leaves out what the format uses for itself."""
     with opened(path) as file:
@@ -54,7 +42,13 @@ def _read(path: Path, member: str | None) -> Any:
 def _found(
     path: Path, file: Any, member: str | None, accept: Callable[[str], bool] = lambda name: True
 ) -> Any:
-    found = {name: data for name, data in datasets(file).items() if accept(name)}
+    found: dict[str, Any] = {}
+
+    def visit(name: str, item: Any) -> None:
+        if hasattr(item, "shape") and accept(name):
+            found[name] = item
+
+    file.visititems(visit)
     shapes = {name: d.shape for name, d in found.items() if d.dtype.kind in "buif" and d.shape}
     if not shapes and len(found) == 1 and member is None:
         (only,) = found.values()
