@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from smartcpd.partitions.tensor import EventSum, PartitionedTensor
 class ShardedTensor(PartitionedTensor):
     """A tensor whose sums come from workers, and whose figures come from the folder."""
 
+    reads_here: ClassVar[bool] = False
     pool: Any = None
     """The `Pool` of workers that hold the parts."""
 
@@ -36,11 +37,6 @@ class ShardedTensor(PartitionedTensor):
     def within(self, max_memory: str | int | None) -> ShardedTensor:
         """Return the tensor itself, since workers have memory of their own."""
         return self
-
-    @property
-    def reads_here(self) -> bool:
-        """Whether this process reads the parts itself."""
-        return False
 
     def local_method(self, problem: Any) -> Any:
         """Return the method that makes updates on the workers, if it suits the problem."""

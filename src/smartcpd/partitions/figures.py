@@ -67,7 +67,7 @@ class Figures:
             self.absent,
             mode,
             tuple(self.parts),
-            self._weighted,
+            "sample_weights" in arrays,
             self._heaviest,
             self._typical(arrays),
             None if modes is None else tuple(m.name for m in modes),
@@ -76,29 +76,25 @@ class Figures:
         )
         return manifest, arrays
 
-    @property
-    def _weighted(self) -> bool:
-        return any(sample.weights is not None for sample in self._sample)
-
     def _arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays that the folder keeps."""
         n_cells = float(np.prod([float(size) for size in self.shape]))
         zeros = self.absent == "zero"
+        sample = Entries.joined(self._sample)
         found: dict[str, np.ndarray] = {}
         for n, size in enumerate(self.shape):
             means = zeros + self._weights[n] * (size / n_cells)
             sums = self._sums[n]
-            if self._weighted and zeros:
+            if zeros and sample.weights is not None:
                 sums = np.where(means > 0, sums / np.maximum(means, TINY), 0.0)
             unseen = round(n_cells / size) if zeros else 0
             found[f"marginals_{n}"] = sums
             found[f"row_weights_{n}"] = means
             found[f"unobserved_{n}"] = np.flatnonzero(self._seen[n] == unseen)
-            found[f"sample_{n}"] = np.concatenate([s.columns[n] for s in self._sample])
-        found["sample_values"] = np.concatenate([s.values for s in self._sample])
-        if self._weighted:
-            weights = [s.weights for s in self._sample if s.weights is not None]
-            found["sample_weights"] = np.concatenate(weights)
+            found[f"sample_{n}"] = sample.columns[n]
+        found["sample_values"] = sample.values
+        if sample.weights is not None:
+            found["sample_weights"] = sample.weights
         return found
 
     def _typical(self, arrays: dict[str, np.ndarray]) -> float:

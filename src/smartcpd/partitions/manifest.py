@@ -64,19 +64,9 @@ class Manifest:
     notes: tuple[str, ...] = field(default=())
 
     @property
-    def nnz(self) -> int:
-        """Number of entries of all parts, missing cells not among them."""
-        return sum(part.nnz - part.n_missing for part in self.parts)
-
-    @property
     def entry_bytes(self) -> int:
         """Bytes that an entry takes in memory."""
         return entry_bytes(self.shape, np.dtype(self.dtype), self.weighted)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes that all entries take in memory."""
-        return self.entry_bytes * sum(part.nnz for part in self.parts)
 
     def write(self, folder: Path) -> None:
         content = {"format": "smartcpd-parts", "version": VERSION, **asdict(self)}

@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, ClassVar, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -76,6 +76,8 @@ class PartitionedTensor(DescribedStorage):
     max_memory: int | None = None
     """Bytes that fits may use; half of the memory by default."""
     figures: dict[str, np.ndarray] = field(default_factory=dict)
+    reads_here: ClassVar[bool] = True
+    """Whether passes need memory for parts in this process."""
     _whole: dict[str, weakref.ref[SparseTensor]] = field(default_factory=dict)
     """The tensor in memory, while somebody has use for it."""
 
@@ -125,7 +127,7 @@ class PartitionedTensor(DescribedStorage):
         known = None if held is None else held()
         if known is not None:
             return known
-        count = sum(part.nnz for part in self.manifest.parts)
+        count = self.n_events
         columns = [np.empty(count, smallest(size)) for size in self.shape]
         values = np.empty(count, self.dtype)
         weights = np.empty(count) if self.weighted else None
@@ -151,11 +153,6 @@ class PartitionedTensor(DescribedStorage):
             f"part{'s' * (self.n_parts > 1)}, "
             f"{self.dtype}, {str(self.path)!r})"
         )
-
-    @property
-    def reads_here(self) -> bool:
-        """Whether passes need memory for parts in this process."""
-        return True
 
     def local_method(self, problem: Any) -> Any:
         """Return a method that improves a start where the parts are, if there is one."""
@@ -195,13 +192,10 @@ class PartitionedTensor(DescribedStorage):
         sizes = np.array([part.nnz for part in self.manifest.parts])
         counts = rng.multivariate_hypergeometric(sizes, min(count, sizes.sum()), method="marginals")
         seeds = rng.integers(2**63, size=self.n_parts)
-        drawn = self._drawn(counts, seeds)
-        columns = tuple(
-            np.concatenate([d.columns[n] for d in drawn]) for n in range(len(self.shape))
+        drawn = Entries.joined(self._drawn(counts, seeds))
+        return SparseTensor(
+            tuple(drawn.columns), drawn.values, self.shape, self.absent, drawn.weights
         )
-        values = np.concatenate([d.values for d in drawn])
-        weights = np.concatenate([d.weights for d in drawn]) if self.weighted else None
-        return SparseTensor(columns, values, self.shape, self.absent, weights)
 
     def _drawn(self, counts: np.ndarray, seeds: np.ndarray) -> list[Entries]:
         """Draw so many entries of each part."""

@@ -72,7 +72,7 @@ def write_tensor(
     ends = np.concatenate([[0], np.cumsum(counts)])
     figures = Figures(X.shape, X.absent, len(events))
     with _new_folder(Path(path)) as folder:
-        for first, last in row_ranges(counts, _entries_a_part(part_bytes, size, len(events))):
+        for first, last in row_ranges(counts, size, part_bytes):
             stretch = everything.at(slice(ends[first], ends[last + 1]))
             _write_part(folder, figures, first, last, stretch)
         _write_summary(folder, figures, mode, modes, notes)
@@ -130,7 +130,7 @@ def write_pieces(
             spool.add(indices, values)
         if spool.count == 0:
             raise InvalidDataError(f"There are no entries to write to {target}.")
-        ranges = row_ranges(spool.rows, _entries_a_part(part_bytes, spool.entry_bytes, spool.count))
+        ranges = row_ranges(spool.rows, spool.entry_bytes, part_bytes)
         spool.divide(ranges)
         figures = Figures(sizes, absent, spool.count)
         for number, (first, last) in enumerate(ranges):
@@ -145,17 +145,14 @@ def write_pieces(
     return PartitionedTensor.open(target)
 
 
-def _entries_a_part(part_bytes: int | None, entry_bytes: int, count: int) -> int:
-    """Return the most entries that a part should have, if rows allow it."""
-    if part_bytes is None:
-        part_bytes = int(np.clip(entry_bytes * count / N_PARTS, LEAST_BYTES, MOST_BYTES))
-    return max(1, part_bytes // entry_bytes)
-
-
-def row_ranges(counts: np.ndarray, most: int) -> list[tuple[int, int]]:
-    """Neighbouring rows, first and last, that hold about ``most`` entries at most, or one row."""
+def row_ranges(
+    counts: np.ndarray, entry_bytes: int, part_bytes: int | None
+) -> list[tuple[int, int]]:
+    """Return neighbouring rows, first and last, for parts of about so many bytes, or of one row."""
     ends = np.cumsum(counts)
-    n_parts = max(1, -(-int(ends[-1]) // most))
+    if part_bytes is None:
+        part_bytes = int(np.clip(entry_bytes * ends[-1] / N_PARTS, LEAST_BYTES, MOST_BYTES))
+    n_parts = -(-int(ends[-1]) // max(1, part_bytes // entry_bytes))
     # About equally many entries in each, cut where rows end.
     wanted = ends[-1] * np.arange(1, n_parts) / n_parts
     cuts = np.unique(np.searchsorted(ends, wanted) + 1)
