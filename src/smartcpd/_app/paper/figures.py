@@ -167,9 +167,7 @@ def draw_runs(
             end = max(getattr(run, scale)[-1] for run in found)
             _draw_solver(ax, found, scale, style)
         ends.append((end, level, solver, style.colour))
-    ax.set(xscale="log", yscale="log")
-    ax.set_xlabel(SCALES[scale], fontsize=TEXT)
-    ax.set_ylabel(ERROR, fontsize=TEXT)
+    ax.set(xscale="log", yscale="log", xlabel=SCALES[scale], ylabel=ERROR)
     _keep_sight(ax, runs, panel.name, scale)
     label_ticks(ax.xaxis, ax.get_xlim())
     label_ticks(ax.yaxis, ax.get_ylim())
@@ -250,8 +248,6 @@ def label_ends(ax: Axes, ends: list[tuple[float, float, str, str]]) -> None:
 def spread(heights: Sequence[float], gap: float) -> np.ndarray:
     """Move sorted heights apart to at least ``gap``, each as little as possible, within 0 to 1."""
     n = len(heights)
-    if n == 0:
-        return np.array([])
     offsets = gap * np.arange(n)
     wanted = np.clip(np.asarray(heights), 0.0, 1.0) - offsets
     pooled = isotonic_regression(wanted).x

@@ -65,7 +65,7 @@ def ratio_to_error(panel: str, fast: str, slow: str, aim: float, least: float) -
 def fewer_samples(runs: Runs) -> Finding | None:
     where = "R=20" if "R=20" in runs.panels else next(iter(runs.panels), "")
     mine, theirs = (
-        np.array([run.first("entries", "mse", 1e-2) for run in runs.of(where, solver)])
+        np.array([run.first("mse", 1e-2, "entries") for run in runs.of(where, solver)])
         for solver in (SMART, GCP)
     )
     return _ratio(mine, theirs, 1.0, f"entries to an MSE of 0.01, {where}", unit="")

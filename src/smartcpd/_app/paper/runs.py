@@ -43,15 +43,12 @@ class Run(NamedTuple):
     loss: np.ndarray
     mse: np.ndarray
 
-    def first(self, scale: str, measure: str, target: float) -> float:
+    def first(self, measure: str, target: float, scale: str = "time") -> float:
         """Return the time, or the entries, at which the measure first was at most the target;
         infinity if never.
         """
         reached = np.flatnonzero(getattr(self, measure) <= target)
         return float(getattr(self, scale)[reached[0]]) if reached.size else float("inf")
-
-    def seconds_to(self, measure: str, target: float) -> float:
-        return self.first("time", measure, target)
 
     def final(self, measure: str) -> float:
         return float(getattr(self, measure)[-1])
@@ -92,7 +89,7 @@ class Runs:
         return np.array([run.final(measure) for run in self.of(panel, solver)])
 
     def seconds_to(self, panel: str, solver: str, measure: str, target: float) -> np.ndarray:
-        return np.array([run.seconds_to(measure, target) for run in self.of(panel, solver)])
+        return np.array([run.first(measure, target) for run in self.of(panel, solver)])
 
     def mapped(self, change: Callable[[Run], Run]) -> Runs:
         """Return the same runs with something changed, for a figure."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,11 +49,11 @@ def number(value: float, digits: int = 2) -> str:
     return f"{mantissa}e{int(exponent)}"
 
 
-def summaries(values: np.ndarray) -> tuple[float, float]:
-    """Return mean and median; NaN where there is nothing."""
-    if not values.size:
-        return float("nan"), float("nan")
-    return float(np.mean(values)), float(np.median(values))
+def summaries(
+    values: np.ndarray, functions: Iterable[Callable[[np.ndarray], float]], digits: int = 2
+) -> list[str]:
+    """Write what functions, such as the mean, make of all values; a dash where there are none."""
+    return [number(f(values), digits) if values.size else "-" for f in functions]
 
 
 def seconds(values: np.ndarray) -> str:

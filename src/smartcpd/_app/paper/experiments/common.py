@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from smartcpd._app.paper import figures
 from smartcpd._app.paper.contenders import Contender, Task
 from smartcpd._app.paper.experiment import Panel, Plan
 from smartcpd._app.paper.runs import Runs
-from smartcpd._app.paper.tables import Table, number, seconds, summaries
+from smartcpd._app.paper.tables import Table, seconds, summaries
 from smartcpd.datasets import Planted
 
 if TYPE_CHECKING:
@@ -33,14 +35,10 @@ def planted_task(
     return Task(X, rank, loss, truth, constraint=constraint, seed=seed)
 
 
-def draw_errors(name: str) -> Callable[[Plan, Runs], dict[str, Figure]]:
-    """Make the function that draws the error of the only panel against time and against entries."""
-
-    def draw(plan: Plan, runs: Runs) -> dict[str, Figure]:
-        (panel,) = plan.panels
-        return {name: against_both_scales(panel, runs, panel.data[0].upper() + panel.data[1:])}
-
-    return draw
+def draw_errors(name: str, plan: Plan, runs: Runs) -> dict[str, Figure]:
+    """Draw the error of the only panel against time and against entries."""
+    (panel,) = plan.panels
+    return {name: against_both_scales(panel, runs, panel.data[0].upper() + panel.data[1:])}
 
 
 def against_both_scales(panel: Panel, runs: Runs, title: str, aim: float | None = None) -> Figure:
@@ -55,28 +53,24 @@ def against_both_scales(panel: Panel, runs: Runs, title: str, aim: float | None 
 
 
 def error_tables(
-    name: str, aims: tuple[float, ...], note: str
-) -> Callable[[Plan, Runs], list[Table]]:
-    """Make the function that returns a table of errors at the end and of medians of the times to
-    some errors, a line for each solver.
+    name: str, aims: tuple[float, ...], note: str, plan: Plan, runs: Runs
+) -> list[Table]:
+    """Return a table of errors at the end and of medians of the times to some errors, a line for
+    each solver.
     """
-
-    def tables(plan: Plan, runs: Runs) -> list[Table]:
-        header = ["data", "solver", "MSE, mean", "median", *(f"time to {aim:g}" for aim in aims)]
-        rows = []
-        for panel in plan.panels:
-            for contender in panel.contenders:
-                times = [time_to(aim, runs, panel, contender) for aim in aims]
-                errors = end_errors(runs, panel, contender)
-                rows.append([panel.name, contender.name, *errors, *times])
-        return [Table(name, "MSE of the factors in the end", header, rows, note)]
-
-    return tables
+    header = ["data", "solver", "MSE, mean", "median", *(f"time to {aim:g}" for aim in aims)]
+    rows = []
+    for panel in plan.panels:
+        for contender in panel.contenders:
+            times = [time_to(aim, runs, panel, contender) for aim in aims]
+            errors = end_errors(runs, panel, contender)
+            rows.append([panel.name, contender.name, *errors, *times])
+    return [Table(name, "MSE of the factors in the end", header, rows, note)]
 
 
 def end_errors(runs: Runs, panel: Panel, contender: Contender) -> list[str]:
     """Return mean and median of the errors in the end, as a table shows them."""
-    return [number(found) for found in summaries(runs.finals(panel.name, contender.name, "mse"))]
+    return summaries(runs.finals(panel.name, contender.name, "mse"), (np.mean, np.median))
 
 
 def time_to(aim: float, runs: Runs, panel: Panel, contender: Contender) -> str:

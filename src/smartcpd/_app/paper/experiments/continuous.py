@@ -43,8 +43,9 @@ EXPERIMENT = Experiment(
     "positive data with gamma noise: Jensen, adagrad and mixed steps",
     "the figure of MSE of continuous data with multiplicative gamma noise",
     plan,
-    draw_errors("continuous"),
-    error_tables(
+    partial(draw_errors, "continuous"),
+    partial(
+        error_tables,
         "continuous_mse",
         (1e-2, 1e-3),
         "The paper prints no figures here; it states that both stochastic methods are faster than "

@@ -15,7 +15,7 @@ from smartcpd._app.paper import figures, peer_lines
 from smartcpd._app.paper.contenders import Contender, Task
 from smartcpd._app.paper.experiment import Experiment, Options, Panel, Plan
 from smartcpd._app.paper.runs import Runs
-from smartcpd._app.paper.tables import Table, number, seconds
+from smartcpd._app.paper.tables import Table, seconds, summaries
 from smartcpd.datasets import RealData
 from smartcpd.errors import DataNotFoundError
 
@@ -144,24 +144,18 @@ def tables(case: RealCase, plan: Plan, runs: Runs) -> list[Table]:
     rows = []
     for panel in plan.panels:
         for contender in panel.contenders:
-            found = runs.of(panel.name, contender.name)
-            ends = np.array([run.final("loss") for run in found])
-            own = np.array([run.seconds_to("loss", aim(run.final("loss"))) for run in found])
-            row = [panel.name, contender.name]
-            row += [number(f(ends), 4) for f in (np.mean, np.min, np.max)] if found else ["-"] * 3
-            row.append(seconds(own))
-            row += [seconds(times_to(runs, panel.name, contender.name, r)) for r in rivals]
-            rows.append(row)
+            solver = contender.name
+            ends = runs.finals(panel.name, solver, "loss")
+            losses = summaries(ends, (np.mean, np.min, np.max), digits=4)
+            times = [seconds(times_to(runs, panel.name, solver, r)) for r in (solver, *rivals)]
+            rows.append([panel.name, solver, *losses, *times])
     title = f"Mean loss in the end ({plan.extra.source})"
     return [Table(case.name, title, header, rows, case.paper)]
-
-
-def aim(loss: float) -> float:
-    return loss + NEAR * abs(loss)
 
 
 def times_to(runs: Runs, panel: str, solver: str, rival: str) -> np.ndarray:
     """Return the seconds, trial by trial, until a solver is within 0.1 % of where a rival ends."""
     ends = {run.trial: run.final("loss") for run in runs.of(panel, rival)}
-    mine = [run for run in runs.of(panel, solver) if run.trial in ends]
-    return np.array([run.seconds_to("loss", aim(ends[run.trial])) for run in mine])
+    aims = {trial: end + NEAR * abs(end) for trial, end in ends.items()}
+    mine = [run for run in runs.of(panel, solver) if run.trial in aims]
+    return np.array([run.first("loss", aims[run.trial]) for run in mine])

@@ -31,8 +31,9 @@ EXPERIMENT = Experiment(
     "columns on the simplex: stochastic against block mirror descent",
     "the figure of MSE with simplex constraint",
     plan,
-    draw_errors("simplex"),
-    error_tables(
+    partial(draw_errors, "simplex"),
+    partial(
+        error_tables,
         "simplex_mse",
         (1e-2, 1e-3, 1e-4),
         "The paper prints no figures here; it states that SmartCPD converges much faster than "

@@ -105,7 +105,8 @@ EXPERIMENT = Experiment(
     "the figure of step sizes, of different phi and of inner iterations",
     plan,
     draw,
-    error_tables(
+    partial(
+        error_tables,
         "steps_mse",
         (1e-2, 1e-3),
         "The paper prints no figures here; it states that steps of their own for each entry "
