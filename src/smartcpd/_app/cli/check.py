@@ -11,7 +11,8 @@ from rich.text import Text
 
 from smartcpd._app.cli.console import print_json, printable, stdout
 from smartcpd._app.cli.inputs import refuse_stdin
-from smartcpd._app.cli.options import Header, Json
+from smartcpd._app.cli.options import Json
+from smartcpd._app.cli.table_options import Header
 from smartcpd._data.files import is_tensor_file
 
 EXAMPLES = """\

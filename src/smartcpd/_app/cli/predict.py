@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import csv
 import sys
-from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
 
 from smartcpd._app.cli.console import print_json, say
-from smartcpd._app.cli.options import Json
+from smartcpd._app.cli.options import Json, RunPath
 
 EXAMPLES = """\
 Examples:
@@ -23,7 +22,7 @@ smartcpd predict chicago-smartcpd --at new.parquet --value n --json
 
 
 def predict(
-    folder: Annotated[Path, typer.Argument(help="Folder of a run.", metavar="DIR")],
+    folder: RunPath,
     at: Annotated[
         str,
         typer.Option(
