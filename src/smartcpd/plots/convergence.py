@@ -9,6 +9,7 @@ import numpy as np
 from smartcpd._problem.history import History
 from smartcpd.errors import InvalidDataError
 from smartcpd.plots.figure import DASHES, PHASES, axes_or_new, bare
+from smartcpd.report.convergence import stretches
 
 
 def plot_history(history: History, ax: Any = None) -> Any:
@@ -42,25 +43,17 @@ def plot_history(history: History, ax: Any = None) -> Any:
     # The best row is left out, since its logarithm would be minus infinity.
     excess = np.maximum(excess, positive.min() / 2 if positive.size else 1e-16)
     phases = [record.phase for record in history]
-    start = 0
-    seen: list[str] = []
-    for k in range(1, len(phases) + 1):
-        if k < len(phases) and phases[k] == phases[start]:
-            continue
+    for phase, start, end in stretches(phases):
         name = phases[start]
-        new = name not in seen
-        if new:
-            seen.append(name)
-        style = seen.index(name) % len(PHASES)
-        part = slice(max(start - 1, 0), k)
+        style = phase % len(PHASES)
+        part = slice(max(start - 1, 0), end)
         ax.plot(
             time[part],
             excess[part],
             color=PHASES[style],
             linestyle=DASHES[style],
-            label=name.replace("$", r"\$") if new else "_",
+            label=name.replace("$", r"\$") if phases.index(name) == start else "_",
         )
-        start = k
     ax.set_yscale("log")
     ax.set_xlabel("seconds")
     ax.set_ylabel("loss above its best")

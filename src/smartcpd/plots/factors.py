@@ -6,26 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from smartcpd._data.labels import Kind, Mode
+from smartcpd._data.labels import Mode
 from smartcpd.plots.figure import BLUE, ORANGE, bare
 from smartcpd.report.axes import spread_labels
+from smartcpd.report.pictures import rises, shape_of
 from smartcpd.report.text import shortened
 
 TOP = 10
-FEW = 14
-MOST_CELLS = 168
 
 
 def draw_column(ax: Any, mode: Mode, column: np.ndarray, signed: bool) -> Any:
     """Draw bars of the largest entries for names, a strip for cycles, columns or a line else."""
-    if mode.kind is Kind.CATEGORY:
-        _bars(ax, mode, column, signed)
-    elif mode.kind is Kind.CYCLE and column.size <= MOST_CELLS:
-        _strip(ax, mode, column, signed)
-    elif mode.kind is Kind.NUMBER and column.size <= FEW:
-        _columns(ax, mode, column)
-    else:
-        _line(ax, mode, column, signed)
+    draw = {"bars": _bars, "strip": _strip, "columns": _columns, "curve": _line}[shape_of(mode)]
+    draw(ax, mode, column, signed)
     return ax
 
 
@@ -44,27 +37,29 @@ def _strip(ax: Any, mode: Mode, column: np.ndarray, signed: bool) -> None:
     peak = float(np.abs(column).max()) or 1.0
     low, colours = (-peak, "PuOr_r") if signed else (0.0, "Blues")
     ax.imshow(column[None], aspect="auto", cmap=colours, vmin=low, vmax=peak)
-    texts = mode.text()
-    shown = spread_labels(texts, 420.0)
-    ax.set_xticks(shown, [texts[k] for k in shown], parse_math=False)
     ax.set_yticks([])
     ax.set_box_aspect(0.28)
-    ax.set_xlabel(mode.name, parse_math=False)
+    _label_some(ax, mode)
 
 
-def _columns(ax: Any, mode: Mode, column: np.ndarray) -> None:
-    texts = mode.text()
+def _columns(ax: Any, mode: Mode, column: np.ndarray, signed: bool) -> None:
     ax.bar(np.arange(column.size), column, color=_colours(column), width=0.8)
+    _label_some(ax, mode)
+    bare(ax)
+
+
+def _label_some(ax: Any, mode: Mode) -> None:
+    """Name the axis and as many of its rows as there is room for."""
+    texts = mode.text()
     shown = spread_labels(texts, 420.0)
     ax.set_xticks(shown, [texts[k] for k in shown], parse_math=False)
     ax.set_xlabel(mode.name, parse_math=False)
-    bare(ax)
 
 
 def _line(ax: Any, mode: Mode, column: np.ndarray, signed: bool) -> None:
     labels = mode.labels
     places: np.ndarray = np.arange(column.size)
-    if labels.dtype.kind in "Miuf" and bool((labels[1:] > labels[:-1]).all()):
+    if labels.dtype.kind in "Miuf" and rises(labels):
         places = labels
     values = column if signed else column * column.size
     ax.plot(places, values, color=BLUE, linewidth=1.2)

@@ -11,27 +11,21 @@ def link(diagnosis: Diagnosis | None) -> str:
     return "" if diagnosis is None else '<a href="#checks">Checks</a>'
 
 
-def tile(diagnosis: Diagnosis | None) -> str:
-    """Write the verdict as one of the figures at the beginning."""
-    if diagnosis is None:
-        return ""
+def verdict(diagnosis: Diagnosis) -> tuple[str, str]:
+    """Return the verdict in a word or two, and what it is about."""
     warnings = [f.name for f in diagnosis if f.severity is Severity.WARNING]
-    verdict = f"{len(warnings)} warning{'s' * (len(warnings) != 1)}" if warnings else "Passed"
-    under = joined(warnings) if warnings else f"{len(diagnosis.checked)} questions asked"
-    return (
-        f"<div><dt>Checks</dt><dd><b>{escape(verdict)}</b> <span>{escape(under)}</span></dd></div>"
-    )
+    if not warnings:
+        return "Passed", f"{len(diagnosis.checked)} questions asked"
+    return f"{len(warnings)} warning{'s' * (len(warnings) != 1)}", joined(warnings)
 
 
 def section(diagnosis: Diagnosis | None) -> str:
     """Write a panel for each finding, or a sentence that there is none."""
     if diagnosis is None:
         return ""
-    panels = "".join(map(_panel, diagnosis))
-    if not panels:
-        panels = "<p>Nothing wrong was found.</p>"
-    else:
-        panels = f'<div class="findings">{panels}</div>'
+    panels = "<p>Nothing wrong was found.</p>"
+    if diagnosis.findings:
+        panels = f'<div class="findings">{"".join(map(_panel, diagnosis))}</div>'
     words = f"Looked for: {joined(list(diagnosis.checked))}."
     if diagnosis.findings and diagnosis.first == 0:
         words += " Components are named by their columns, as at the foot of their cards."

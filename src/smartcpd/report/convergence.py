@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
+
 import numpy as np
 
 from smartcpd._problem.history import History
@@ -12,6 +15,7 @@ from smartcpd.report.text import escape, number
 WIDTH, HEIGHT = 330.0, 262.0
 LEFT, RIGHT, TOP, BOTTOM = 38.0, 6.0, 10.0, 222.0
 MOST_POINTS = 600
+MOST_DOTS = 40
 COLOURS = 6
 """Number of colours in the style sheet; later phases take them again."""
 
@@ -38,7 +42,7 @@ def loss_curve(history: History) -> str:
     height = (np.log10(np.maximum(excess, floor)) - low) / ((high - low) or 1.0)
     y = BOTTOM - height * (BOTTOM - TOP)
     parts = _axes(low, high, float(places.min()), span, "seconds" if clock else "epochs")
-    drawn, legend = _stretches([record.phase for record in rows], x, y)
+    drawn, legend = _curves([record.phase for record in rows], x, y)
     label = f"The loss fell from {number(objective[0], 6)} to {number(objective.min(), 6)}"
     picture = svg.picture(WIDTH, HEIGHT, [*parts, *drawn], label, "chart wide")
     return f'{picture}<ul class="legend">{legend}</ul>'
@@ -59,30 +63,33 @@ def _axes(low: float, high: float, first: float, span: float, unit: str) -> list
     return parts
 
 
-def _stretches(phases: list[str], x: np.ndarray, y: np.ndarray) -> tuple[list[str], str]:
-    """Draw a line for each stretch of rows of one phase, joined to the last; and the legend."""
+def stretches(phases: Sequence[str]) -> list[tuple[int, int, int]]:
+    """Return the number of the phase, the first row and the end of each stretch of one phase."""
     names = list(dict.fromkeys(phases))
+    starts = [k for k, name in enumerate(phases) if k == 0 or name != phases[k - 1]]
+    return [(names.index(phases[a]), a, b) for a, b in pairwise([*starts, len(phases)])]
+
+
+def _curves(phases: list[str], x: np.ndarray, y: np.ndarray) -> tuple[list[str], str]:
+    """Draw a line for each stretch of rows of one phase, joined to the last; and the legend."""
     drawn = []
-    start = 0
-    for k in range(1, len(phases) + 1):
-        if k < len(phases) and phases[k] == phases[start]:
-            continue
+    for phase, start, end in stretches(phases):
         begin = max(start - 1, 0)
-        colour = names.index(phases[start]) % COLOURS
-        line = svg.path(x[begin:k], y[begin:k])
+        colour = phase % COLOURS
+        line = svg.path(x[begin:end], y[begin:end])
+        few = end - start <= MOST_DOTS
         dots = "".join(
             f'<circle class="phase-dot phase-{colour}" cx="{svg.coordinate(a)}" '
             f'cy="{svg.coordinate(b)}" r="2"/>'
-            for a, b in zip(x[start:k], y[start:k], strict=True)
+            for a, b in zip(x[start:end], y[start:end], strict=True)
         )
         drawn.append(
             f"<g><title>{escape(phases[start])}</title>"
-            f'<path class="phase phase-{colour}" d="{line}"/>{dots if k - start <= 40 else ""}</g>'
+            f'<path class="phase phase-{colour}" d="{line}"/>{dots if few else ""}</g>'
         )
-        start = k
     legend = "".join(
         f'<li><svg viewBox="0 0 22 8" aria-hidden="true"><path class="phase phase-{k % COLOURS}" '
         f'd="M0 4L22 4"/></svg>{escape(name)}</li>'
-        for k, name in enumerate(names[: 2 * COLOURS])
+        for k, name in enumerate(list(dict.fromkeys(phases))[: 2 * COLOURS])
     )
     return drawn, legend

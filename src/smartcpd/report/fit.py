@@ -144,46 +144,33 @@ def hot_cells_table(quality: Quality, modes: tuple[Mode, ...]) -> str:
     """Write a table of the cells with the largest residuals, by name."""
     if not quality.hot_cells:
         return '<p class="small">No cell differs from what the model expects.</p>'
-    heads = "".join(f'<th scope="col">{escape(mode.name)}</th>' for mode in modes)
     rows = []
     for cell in quality.hot_cells:
-        names = "".join(_named(_label(mode, i)) for mode, i in zip(modes, cell.index, strict=True))
+        labels = [_label(mode, i) for mode, i in zip(modes, cell.index, strict=True)]
         residual = f"{cell.residual:+.1f}".replace("-", "\u2212")
-        rows.append(
-            f'<tr>{names}<td class="number">{number(cell.observed)}</td>'
-            f'<td class="number">{number(cell.expected)}</td>'
-            f'<td class="number">{residual}</td></tr>'
-        )
-    return _table(
-        f'{heads}<th scope="col" class="number">observed</th>'
-        '<th scope="col" class="number">expected</th>'
-        '<th scope="col" class="number">residual</th>',
-        rows,
-        "Cells that differ most from what the model expects",
-    )
+        rows.append(_row(labels, number(cell.observed), number(cell.expected), residual))
+    names = [mode.name for mode in modes]
+    caption = "Cells that differ most from what the model expects"
+    return _table(names, "residual", rows, caption)
 
 
 def hot_slices_table(quality: Quality, modes: tuple[Mode, ...]) -> str:
     """Write a table of the rows of modes with the worst fit, by name."""
     if not quality.hot_slices:
         return '<p class="small">No row of any mode fits clearly worse than the others.</p>'
-    rows = [
-        f"<tr>{_named(modes[s.mode].name)}{_named(_label(modes[s.mode], s.index))}"
-        f'<td class="number">{number(s.observed)}</td><td class="number">{number(s.expected)}</td>'
-        f'<td class="number">{s.spread:.2f}×</td></tr>'
-        for s in quality.hot_slices
-    ]
-    return _table(
-        '<th scope="col">mode</th><th scope="col">row</th>'
-        '<th scope="col" class="number">observed</th>'
-        '<th scope="col" class="number">expected</th>'
-        '<th scope="col" class="number">scatter</th>',
-        rows,
-        "Rows whose cells scatter more around the model than others",
-    )
+    rows = []
+    for s in quality.hot_slices:
+        labels = [modes[s.mode].name, _label(modes[s.mode], s.index)]
+        rows.append(_row(labels, number(s.observed), number(s.expected), f"{s.spread:.2f}×"))
+    caption = "Rows whose cells scatter more around the model than others"
+    return _table(["mode", "row"], "scatter", rows, caption)
 
 
-def _table(heads: str, rows: list[str], caption: str) -> str:
+def _table(names: list[str], difference: str, rows: list[str], caption: str) -> str:
+    """Write a table of what is named, observed and expected, and of how the last two differ."""
+    heads = "".join(f'<th scope="col">{escape(name)}</th>' for name in names)
+    for name in ("observed", "expected", difference):
+        heads += f'<th scope="col" class="number">{name}</th>'
     return (
         f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(caption)}"><table>'
         f"<caption>{escape(caption)}</caption><thead><tr>{heads}</tr></thead>"
@@ -191,9 +178,14 @@ def _table(heads: str, rows: list[str], caption: str) -> str:
     )
 
 
-def _named(label: str) -> str:
-    """Write a cell of a table; short labels such as dates stay on one line."""
-    return f"<td{' class=short' if len(label) <= SHORT else ''}>{escape(label)}</td>"
+def _row(labels: list[str], *numbers: str) -> str:
+    """Write a row of a table; short labels such as dates stay on one line."""
+    cells = [
+        f"<td{' class=short' if len(label) <= SHORT else ''}>{escape(label)}</td>"
+        for label in labels
+    ]
+    cells += [f'<td class="number">{number}</td>' for number in numbers]
+    return f"<tr>{''.join(cells)}</tr>"
 
 
 def _label(mode: Mode, row: int) -> str:

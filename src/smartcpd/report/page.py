@@ -50,7 +50,7 @@ def render(
         data=data,
         facts=_facts(model, quality),
         summary=escape(_summary(model, shown, names[0], quality)),
-        tiles=_tiles(model, status, quality, history) + checks.tile(diagnosis),
+        tiles=_tiles(status, quality, history, diagnosis),
         shares=share_bar(shown, names),
         share_words=escape(_share_words(shown)),
         kept=_kept_note(modes),
@@ -83,8 +83,7 @@ def _policy(style: str, script: str) -> str:
 def _data(shown: Readable, modes: list[ModeRows], names: list[str]) -> dict[str, Any]:
     described = []
     for rows in modes:
-        entry = rows.described()
-        entry["shape"] = shape_of(rows)
+        entry = rows.described() | {"shape": shape_of(rows.mode)}
         if entry["shape"] == "curve":
             places, _ = positions(rows)
             entry["places"] = places[rows.kept].tolist()
@@ -123,7 +122,10 @@ def _summary(model: CPModel, shown: Readable, first: str, quality: Quality | Non
 
 
 def _tiles(
-    model: CPModel, status: Status | None, quality: Quality | None, history: History | None
+    status: Status | None,
+    quality: Quality | None,
+    history: History | None,
+    diagnosis: Diagnosis | None,
 ) -> str:
     tiles = []
     if quality is not None and quality.deviance_explained is not None:
@@ -141,6 +143,8 @@ def _tiles(
         word = "Interrupted" if status.interrupted else ending
         seconds = history[-1].time if history else None
         tiles.append(("Fit", word, f"in {_duration(seconds)}" if seconds else "see below"))
+    if diagnosis is not None:
+        tiles.append(("Checks", *checks.verdict(diagnosis)))
     return "".join(
         f"<div><dt>{escape(name)}</dt>"
         f"<dd><b>{escape(value)}</b> <span>{escape(under)}</span></dd></div>"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from smartcpd._data.labels import Kind
+from smartcpd._data.labels import Kind, Mode
 from smartcpd.report import svg
 from smartcpd.report.axes import number_ticks, spread_labels, time_ticks
 from smartcpd.report.rows import ModeRows
@@ -22,19 +22,18 @@ MOST_CELLS = 168
 TOP = 8
 
 
-def shape_of(rows: ModeRows) -> str:
+def shape_of(mode: Mode) -> str:
     """Return which picture suits the rows of a mode."""
-    kind, size = rows.mode.kind, len(rows.mode)
-    if kind is Kind.CATEGORY:
+    if mode.kind is Kind.CATEGORY:
         return "bars"
-    if kind is Kind.CYCLE and size <= MOST_CELLS:
+    if mode.kind is Kind.CYCLE and len(mode) <= MOST_CELLS:
         return "strip"
-    return "columns" if kind is Kind.NUMBER and size <= FEW else "curve"
+    return "columns" if mode.kind is Kind.NUMBER and len(mode) <= FEW else "curve"
 
 
 def factor_picture(rows: ModeRows, component: int) -> str:
     """Draw one mode of one component, with a line of words over the picture."""
-    draw = {"bars": bars, "strip": strip, "columns": columns, "curve": curve}[shape_of(rows)]
+    draw = {"bars": bars, "strip": strip, "columns": columns, "curve": curve}[shape_of(rows.mode)]
     return (
         f'<section class="mode" data-mode="{rows.number}" data-component="{component}">'
         f"<h4>{escape(rows.mode.name)} <span>{escape(_words(rows, component))}</span></h4>"
@@ -79,16 +78,14 @@ def _bar(rows: ModeRows, row: int, value: float, scale: float) -> str:
     length = 100.0 * value / scale
     if rows.signed:
         start, width = (50.0, length / 2) if value >= 0 else (50.0 + length / 2, -length / 2)
-        shown = number(value, 2)
     else:
-        start, width, shown = 0.0, length, percent(value)
-    sign = " negative" if value < 0 else ""
+        start, width = 0.0, length
     label = escape(rows.text_of(row))
     return (
         f'<li data-row="{row}"><span class="name" title="{label}">{label}</span>'
         f'<svg class="bar" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">'
-        f'<rect class="track" width="100" height="8"/><rect class="fill{sign}" '
-        f'x="{start:.1f}" width="{width:.1f}" height="8"/></svg><b>{shown}</b></li>'
+        f'<rect class="track" width="100" height="8"/><rect class="fill{_sign(value)}" '
+        f'x="{start:.1f}" width="{width:.1f}" height="8"/></svg><b>{_entry(rows, value)}</b></li>'
     )
 
 
@@ -101,13 +98,11 @@ def strip(rows: ModeRows, component: int) -> str:
     gap = 1.5 if column.size <= 60 else 0.0
     parts = []
     for row, value in enumerate(column.tolist()):
-        shown = number(value, 2) if rows.signed else percent(value)
-        sign = " negative" if value < 0 else ""
         parts.append(
-            f'<rect class="cell{sign}" data-row="{row}" x="{row * width:.2f}" '
+            f'<rect class="cell{_sign(value)}" data-row="{row}" x="{row * width:.2f}" '
             f'width="{width - gap:.2f}" height="30" rx="2" '
             f'fill-opacity="{0.06 + 0.94 * abs(value) / scale:.3f}">'
-            f"<title>{escape(texts[row])}: {shown}</title></rect>"
+            f"<title>{escape(texts[row])}: {_entry(rows, value)}</title></rect>"
         )
     for row in spread_labels(texts, WIDTH):
         parts.append(svg.text((row + 0.5) * width - gap / 2, 44, texts[row]))
@@ -132,11 +127,10 @@ def columns(rows: ModeRows, component: int) -> str:
     for row, value in enumerate(column.tolist()):
         size = base * abs(value) / scale
         top = base - size if value >= 0 else base
-        shown = number(value, 2) if rows.signed else percent(value)
         parts.append(
-            f'<rect class="column{" negative" if value < 0 else ""}" data-row="{row}" '
+            f'<rect class="column{_sign(value)}" data-row="{row}" '
             f'x="{row * width + 1:.2f}" y="{top:.1f}" width="{max(width - 2, 1):.2f}" '
-            f'height="{size:.1f}"><title>{escape(texts[row])}: {shown}</title></rect>'
+            f'height="{size:.1f}"><title>{escape(texts[row])}: {_entry(rows, value)}</title></rect>'
         )
     for row in spread_labels(texts, WIDTH):
         parts.append(svg.text((row + 0.5) * width, height + 13, texts[row]))
@@ -195,11 +189,11 @@ def positions(rows: ModeRows) -> tuple[np.ndarray, list[tuple[float, str]]]:
     """Return where rows are on the axis, in order, and the ticks."""
     labels = rows.mode.labels
     size = labels.size
-    if labels.dtype.kind == "M" and not np.isnat(labels).any() and _rises(labels):
+    if labels.dtype.kind == "M" and not np.isnat(labels).any() and rises(labels):
         seconds = labels.astype("datetime64[ms]").astype(np.int64) / 1000.0
         if size > 1:
             return seconds, time_ticks(labels, 5)
-    elif labels.dtype.kind in "iuf" and size > 1 and _rises(labels):
+    elif labels.dtype.kind in "iuf" and size > 1 and rises(labels):
         places = labels.astype(np.float64)
         if np.isfinite(places).all():
             ticks = number_ticks(places[0], places[-1], 5)
@@ -223,8 +217,17 @@ def thinned(
     return means[0], lows, means[1], highs
 
 
-def _rises(labels: np.ndarray) -> bool:
+def rises(labels: np.ndarray) -> bool:
+    """Whether every label is above the one before it."""
     return bool((labels[1:] > labels[:-1]).all())
+
+
+def _entry(rows: ModeRows, value: float) -> str:
+    return number(value, 2) if rows.signed else percent(value)
+
+
+def _sign(value: float) -> str:
+    return " negative" if value < 0 else ""
 
 
 def _short_number(value: float, rows: ModeRows) -> str:

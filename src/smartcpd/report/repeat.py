@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import platform
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib import metadata
 from typing import Any
 
@@ -26,13 +26,18 @@ def settings_table(settings: Mapping[str, Any]) -> str:
 
 def versions() -> dict[str, str]:
     """Return the versions that the page was made with."""
+    system = f"{sys.platform}, {platform.machine()}"
+    return installed(PACKAGES, "from source") | {"system": system}
+
+
+def installed(packages: Iterable[str], unknown: str) -> dict[str, str]:
+    """Return the versions of Python and of packages; those that have none are ``unknown``."""
     found = {"python": platform.python_version()}
-    for package in PACKAGES:
+    for package in packages:
         try:
             found[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
-            found[package] = "from source"
-    found["system"] = f"{sys.platform}, {platform.machine()}"
+            found[package] = unknown
     return found
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from smartcpd._common.atomic import replace_file
 from smartcpd._fitting.consensus import Consensus, Stability
 from smartcpd._fitting.model import CPModel
 from smartcpd._fitting.shares import Readable, readable
@@ -101,11 +101,6 @@ def write_report(
         stability,
         diagnosis,
     )
-    temporary = file.with_name(f".{file.name}.{uuid.uuid4().hex}.tmp")
-    try:
-        # A label may hold half of a surrogate pair, which UTF-8 cannot encode.
-        temporary.write_bytes(page.encode("utf-8", "replace"))
-        os.replace(temporary, file)
-    finally:
-        temporary.unlink(missing_ok=True)
+    # A label may hold half of a surrogate pair, which UTF-8 cannot encode.
+    replace_file(file, page.encode("utf-8", "replace"))
     return file

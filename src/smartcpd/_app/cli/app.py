@@ -18,35 +18,17 @@ import typer
 from smartcpd._app.cli.codes import FAILED, INTERRUPTED
 from smartcpd._app.cli.console import complain, say
 from smartcpd._app.cli.help import Command, Group
+from smartcpd._app.cli.options import flag, ungrouped
 from smartcpd.errors import SmartCPDError
 
 COMMANDS = ("fit", "select", "show", "report", "predict", "compare", "check", "convert", "paper")
 """Modules of this package, each with a function of its name."""
 DEBUG = "SMARTCPD_DEBUG"
-FLAGS = {
-    "bins": "--bin",
-    "random_state": "--seed",
-    "n_threads": "--threads",
-    "n_jobs": "--jobs",
-    "n_restarts": "--restarts",
-    **{
-        n: f"--{n}"
-        for n in (
-            "agg",
-            "cv",
-            "header",
-            "holdout",
-            "losses",
-            "modes",
-            "rest",
-            "top",
-            "value",
-            "where",
-        )
-    },
-    **{n: f"--{n.replace('_', '-')}" for n in ("fiber_mode", "max_time", "n_init")},
-}
-"""The options that stand for parameters which messages of the library name."""
+PARAMETER = re.compile(
+    r"\b(agg|bins|cv|fiber_mode|header|holdout|losses|max_time|modes|n_init|n_jobs|n_restarts|"
+    r"n_threads|random_state|rest|top|value|where)="
+)
+"""What messages of the library say of parameters that options stand for."""
 
 app = typer.Typer(
     name="smartcpd",
@@ -127,7 +109,7 @@ def _sentence(error: BaseException) -> str:
 def in_flags(sentence: str) -> str:
     """Return a sentence of the library with options in place of parameters."""
     sentence = sentence.replace("fit without checkpoints", "add --checkpoint-every 0")
-    return re.sub(rf"\b({'|'.join(FLAGS)})=", lambda found: FLAGS[found[1]] + " ", sentence)
+    return PARAMETER.sub(lambda found: flag(found[1]) + " ", sentence)
 
 
 def _warn(message: Warning | str, *where: Any, **more: Any) -> None:
@@ -159,5 +141,5 @@ def main(arguments: Sequence[str] | None = None) -> None:
 for _name in COMMANDS:
     _module = importlib.import_module(f"smartcpd._app.cli.{_name}")
     app.command(_name, cls=Command, epilog=getattr(_module, "EXAMPLES", None))(
-        guarded(getattr(_module, _name))
+        guarded(ungrouped(getattr(_module, _name)))
     )

@@ -11,7 +11,8 @@ from rich.text import Text
 
 from smartcpd._app.cli.console import print_json, printable, stdout
 from smartcpd._app.cli.inputs import refuse_stdin
-from smartcpd._app.cli.options import Header, Json
+from smartcpd._app.cli.options import Json
+from smartcpd._app.cli.table_options import Header
 from smartcpd._data.files import is_tensor_file
 
 EXAMPLES = """\
@@ -35,18 +36,16 @@ def check(
     from smartcpd._app import inspection as checks
 
     refuse_stdin(file)
-    if is_tensor_file(file):
-        tensor = checks.check_tensor(file, rank)
-        if json:
-            print_json(tensor)
-        else:
-            _print_tensor(stdout(), tensor)
-        return
-    table = checks.check_table(file, header)
+    is_tensor = is_tensor_file(file)
+    found = checks.check_tensor(file, rank) if is_tensor else checks.check_table(file, header)
     if json:
-        print_json(table)
-    else:
-        _print_table(stdout(), table)
+        print_json(found)
+        return
+    console = stdout()
+    (_print_tensor if is_tensor else _print_table)(console, found)
+    console.print()
+    for sentence in found["advice"]:
+        console.print(Text(f"- {printable(sentence)}"))
 
 
 def _print_tensor(console: Console, found: dict[str, Any]) -> None:
@@ -54,7 +53,7 @@ def _print_tensor(console: Console, found: dict[str, Any]) -> None:
     console.print(Text(f"{shape}, {found['kind']}, {found['dtype']}", style="bold"))
     lines = [
         f"{found['cells']:,} cells, {found['nonzeros']:,} nonzeros ({found['density']:.3g} %), "
-        + _extent(found),
+        f"values from {found['lowest']:g} to {found['highest']:g}",
         f"{found['duplicates']:,} duplicate entries, which are added up"
         if found["duplicates"]
         else "no duplicate entries",
@@ -69,13 +68,6 @@ def _print_tensor(console: Console, found: dict[str, Any]) -> None:
         mark = Text("no", style="red") if problem else Text("yes", style="green")
         table.add_row(Text(name), mark, Text(printable(problem or "")))
     console.print(table)
-    console.print()
-    for sentence in found["advice"]:
-        console.print(Text(f"- {printable(sentence)}"))
-
-
-def _extent(found: dict[str, Any]) -> str:
-    return f"values from {found['lowest']:g} to {found['highest']:g}"
 
 
 def _print_table(console: Console, found: dict[str, Any]) -> None:
@@ -93,9 +85,6 @@ def _print_table(console: Console, found: dict[str, Any]) -> None:
             column["advice"],
         )
     console.print(table)
-    console.print()
-    for sentence in found["advice"]:
-        console.print(Text(f"- {printable(sentence)}"))
 
 
 def _size(n_bytes: float) -> str:

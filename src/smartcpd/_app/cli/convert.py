@@ -8,10 +8,9 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from smartcpd._app.cli import options
 from smartcpd._app.cli.console import say, stdout
-from smartcpd._app.cli.inputs import TableOptions, load
-from smartcpd._app.cli.options import pairs, whole_numbers
+from smartcpd._app.cli.inputs import load
+from smartcpd._app.cli.table_options import TableOptions
 
 KEEP_LABELS = (".npz", ".nc", ".nc4", ".parts")
 EXAMPLES = """\
@@ -35,14 +34,7 @@ def convert(
             metavar="OUT", help="Ends with .tns, .tns.gz, .npy, .npz, .zarr, .nc, .h5 or .parts."
         ),
     ],
-    modes: options.Modes = None,
-    value: options.Value = None,
-    agg: options.Agg = "auto",
-    bin_: options.Bin = None,
-    top: options.Top = None,
-    rest: options.Rest = "gather",
-    where: options.Where = None,
-    header: options.Header = None,
+    table: TableOptions,
     force: Annotated[bool, typer.Option("--force", help="Replace OUT if it exists.")] = False,
 ) -> None:
     """Write a tensor in another format; .npz, .nc and .parts keep labels."""
@@ -54,9 +46,6 @@ def convert(
         raise InvalidParameterError(
             f"{target} exists already; choose another name, or replace it with --force."
         )
-    table = TableOptions(
-        modes, value, agg, pairs("--bin", bin_), whole_numbers("--top", top), rest, where, header
-    )
     # Such a folder is for what may not fit in memory: a table goes there piece by piece.
     in_pieces = target.name.lower().endswith(".parts") and not is_tensor_file(source)
     X = load(source, table, target if in_pieces else None)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import dataclasses
 import shlex
 import sys
-from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -17,7 +15,6 @@ from smartcpd._app.cli import options
 from smartcpd._app.cli.codes import INTERRUPTED
 from smartcpd._app.cli.console import print_json, say, stdout
 from smartcpd._app.cli.inputs import (
-    TableOptions,
     described,
     load,
     needs,
@@ -25,7 +22,9 @@ from smartcpd._app.cli.inputs import (
     source_facts,
     stem,
 )
-from smartcpd._app.cli.options import pairs, whole_numbers
+from smartcpd._app.cli.show import print_run, summary
+from smartcpd._app.cli.table_options import TableOptions
+from smartcpd._app.run_folder import RunFolder, RunRecord
 from smartcpd.errors import InvalidParameterError
 
 NEVER = 1e9
@@ -55,24 +54,11 @@ def fit(
             "of several arrays).",
         ),
     ],
-    modes: options.Modes = None,
-    value: options.Value = None,
-    agg: options.Agg = "auto",
-    bin_: options.Bin = None,
-    top: options.Top = None,
-    rest: options.Rest = "gather",
-    where: options.Where = None,
-    header: options.Header = None,
+    *,
+    table: TableOptions,
     rank: how.Rank = 10,
     loss: how.LossName = "auto",
-    constraint: how.ConstraintName = "auto",
-    solver: how.SolverName = "auto",
-    seed: how.Seed = 0,
-    n_init: how.NumberOfStarts = 1,
-    consensus: how.Consensus = False,
-    max_time: how.MaxTime = None,
-    threads: how.Threads = None,
-    max_memory: how.MaxMemory = None,
+    method: how.Method,
     out: how.Out = None,
     force: how.Force = False,
     resume: how.Resume = False,
@@ -86,45 +72,26 @@ def fit(
     """
     if force and resume:
         raise typer.BadParameter("--force replaces a run and --resume goes on with it; give one.")
-    if consensus and n_init == 1:
+    if method.consensus and method.n_init == 1:
         raise typer.BadParameter("--consensus compares starts; ask for some, as by --n-init 5.")
-    table = TableOptions(
-        modes, value, agg, pairs("--bin", bin_), whole_numbers("--top", top), rest, where, header
-    )
-    method = {
-        "constraint": constraint,
-        "solver": solver,
-        "random_state": seed,
-        "n_init": n_init,
-        "consensus": consensus or None,
-        "max_time": max_time,
-        "n_threads": threads,
-        "max_memory": max_memory,
-    }
-    job = Job(file, table, rank, loss, method, out or Path(f"{stem(file)}-smartcpd"))
+    folder = RunFolder(out or f"{stem(file)}-smartcpd")
+    job = Job(file, table, rank, loss, method, folder)
     run = job.run(force, resume, checkpoint_every, quiet)
     show_result(run, job, json, quiet)
     if run.status.interrupted:
         raise typer.Exit(INTERRUPTED)
 
 
+@dataclasses.dataclass(frozen=True)
 class Job:
     """One run of the command, from a file to a folder."""
 
-    def __init__(
-        self,
-        file: str,
-        table: TableOptions,
-        rank: int,
-        loss: str,
-        method: Mapping[str, Any],
-        out: Path,
-    ) -> None:
-        from smartcpd._app.run_folder import RunFolder
-
-        self.file, self.table, self.rank, self.loss = file, table, rank, loss
-        self.method = method
-        self.folder = RunFolder(out)
+    file: str
+    table: TableOptions
+    rank: int
+    loss: str
+    method: how.Method
+    folder: RunFolder
 
     def run(self, force: bool, resume: bool, checkpoint_every: float, quiet: bool) -> Any:
         """Read, fit, save."""
@@ -134,10 +101,10 @@ class Job:
         from smartcpd._strategies import registry as solvers
 
         self.folder.check(force, resume)
-        solvers.get(str(self.method["solver"]))
+        solvers.get(self.method.solver)
         known = None if self.loss == "auto" else losses.get(self.loss)
         say(f"Reading {self.file} ...", quiet)
-        allowed = self.method["max_memory"]
+        allowed = self.method.max_memory
         X = opened(load(self.file, self.table, max_memory=allowed), allowed)
         chosen = choose_loss(X) if known is None else as_chosen(X, known)
         say(f"Fitting {described(X)}, loss {chosen.loss} ...", quiet)
@@ -155,7 +122,7 @@ class Job:
                 self.rank,
                 chosen.loss,
                 progress=False if quiet else "auto",
-                **{name: value for name, value in self.method.items() if value is not None},
+                **self.method.parameters(),
                 **saving,
             )
         except KeyboardInterrupt:
@@ -206,11 +173,9 @@ class Job:
         return run
 
     def _record(self, examination: Any, chosen: Any, notes: tuple[str, ...]) -> Any:
-        from smartcpd._app.run_folder import RunRecord
-
         result, shown, remark = examination.fit, examination.shown, examination.excerpt.remark
         agreed = result.consensus
-        given = {name: v for name, v in self.method.items() if v is not None}
+        asked = {"rank": self.rank, "loss": str(chosen.loss)} | self.method.parameters()
         return RunRecord(
             model=shown.model,
             as_read=shown.on_its_own(),
@@ -218,7 +183,7 @@ class Job:
             history=result.history,
             status=result.status,
             solver=result.solver,
-            settings={"rank": self.rank, "loss": str(chosen.loss)} | given | self.table.chosen(),
+            settings=asked | self.table.chosen(),
             data=source_facts(self.file, result),
             dispersion=examination.dispersion(),
             stability=None if agreed is None else agreed.summary.ordered(shown.order.tolist()),
@@ -234,7 +199,7 @@ class Job:
 
     def _remarks(self, agreed: Any) -> tuple[str, ...]:
         """Say how starts could be compared, where they were asked for and cannot be."""
-        if self.method["n_init"] == 1 or self.method["consensus"] or agreed is not None:
+        if self.method.n_init == 1 or self.method.consensus or agreed is not None:
             return ()
         return (
             "Only one start was run to its end; --consensus runs all of them, and says how surely "
@@ -247,20 +212,11 @@ class Job:
         words += [*self.table.words(), "--rank", str(self.rank)]
         if self.loss != "auto":
             words += ["--loss", self.loss]
-        flags = {"random_state": "--seed", "n_threads": "--threads"}
-        usual = {"constraint": "auto", "solver": "auto", "random_state": 0, "n_init": 1}
-        for name, value in self.method.items():
-            if value is True:
-                words.append(f"--{name}")
-            elif value is not None and value != usual.get(name):
-                words += [flags.get(name, "--" + name.replace("_", "-")), str(value)]
-        return shlex.join(words)
+        return shlex.join([*words, *self.method.words()])
 
 
 def show_result(run: Any, job: Job, json: bool, quiet: bool) -> None:
     """The components on standard output, the path of the page last."""
-    from smartcpd._app.cli.show import print_run, summary
-
     if json:
         print_json(summary(run, job.folder))
     else:

@@ -1,135 +1,121 @@
-"""Options of ``smartcpd fit`` alone: how to fit, where results go; choices from the registries."""
+"""Options of how to fit and of where results go; choices come from the registries."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from smartcpd import constraints, losses
-from smartcpd._app.cli.options import completer
+from smartcpd._app.cli.options import completer, flag
 from smartcpd._strategies import registry as solvers
 
-METHOD, OUTPUT = "Method", "Output"
-"""Names of the panels of the help."""
+method_option = partial(typer.Option, rich_help_panel="Method")
+output_option = partial(typer.Option, rich_help_panel="Output")
 
 Rank = Annotated[
     int, typer.Option("--rank", "-r", min=1, metavar="N", help="Number of components.")
 ]
 LossName = Annotated[
     str,
-    typer.Option(
+    method_option(
         "--loss",
         metavar="NAME",
         help=f"How the data was made: auto (from the values), {', '.join(losses.names())}"
         ". Parameters in brackets: 'huber(1.5)'.",
         autocompletion=completer(["auto", *losses.names()]),
-        rich_help_panel=METHOD,
     ),
 ]
 ConstraintName = Annotated[
     str,
-    typer.Option(
+    method_option(
         "--constraint",
         metavar="NAME",
         help=f"On the factors: auto, {', '.join(constraints.names())}.",
         autocompletion=completer(["auto", *constraints.names()]),
-        rich_help_panel=METHOD,
     ),
 ]
 SolverName = Annotated[
     str,
-    typer.Option(
+    method_option(
         "--solver",
         metavar="NAME",
         help=f"One of {', '.join(solvers.names())}.",
         autocompletion=completer(solvers.names()),
-        rich_help_panel=METHOD,
     ),
 ]
 Seed = Annotated[
     int,
-    typer.Option(
-        "--seed",
-        min=0,
-        metavar="N",
-        help="The same seed gives the same bits.",
-        rich_help_panel=METHOD,
-    ),
-]
-NumberOfStarts = Annotated[
-    int,
-    typer.Option(
-        "--n-init",
-        min=1,
-        metavar="N",
-        help="Starts that are compared.",
-        rich_help_panel=METHOD,
-    ),
-]
-Consensus = Annotated[
-    bool,
-    typer.Option(
-        "--consensus",
-        help="Run every start to its end, to say how surely each component is found.",
-        rich_help_panel=METHOD,
-    ),
+    method_option("--seed", min=0, metavar="N", help="The same seed gives the same bits."),
 ]
 MaxTime = Annotated[
     float | None,
-    typer.Option(
-        "--max-time",
-        metavar="SECONDS",
-        help="When to stop, finished or not.",
-        rich_help_panel=METHOD,
-    ),
+    method_option("--max-time", metavar="SECONDS", help="When to stop, finished or not."),
 ]
-Threads = Annotated[
-    int | None,
-    typer.Option(
-        "--threads",
-        min=1,
-        metavar="N",
-        help="Threads; all by default.",
-        rich_help_panel=METHOD,
-    ),
-]
-MaxMemory = Annotated[
-    str | None,
-    typer.Option(
-        "--max-memory",
-        metavar="AMOUNT",
-        help="What data may take before it is read in parts, such as 4GB; half of the memory by "
-        "default.",
-        rich_help_panel=METHOD,
-    ),
-]
+
+
+@dataclass(frozen=True)
+class Method:
+    """How to fit, by the names of the parameters of a fit."""
+
+    constraint: ConstraintName = "auto"
+    solver: SolverName = "auto"
+    random_state: Seed = 0
+    n_init: Annotated[
+        int, method_option("--n-init", min=1, metavar="N", help="Starts that are compared.")
+    ] = 1
+    consensus: Annotated[
+        bool,
+        method_option(
+            "--consensus",
+            help="Run every start to its end, to say how surely each component is found.",
+        ),
+    ] = False
+    max_time: MaxTime = None
+    n_threads: Annotated[
+        int | None,
+        method_option("--threads", min=1, metavar="N", help="Threads; all by default."),
+    ] = None
+    max_memory: Annotated[
+        str | None,
+        method_option(
+            "--max-memory",
+            metavar="AMOUNT",
+            help="What data may take before it is read in parts, such as 4GB; half of the memory "
+            "by default.",
+        ),
+    ] = None
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the parameters of the fit, without those that say nothing."""
+        return {n: v for n, v in vars(self).items() if v is not None and v is not False}
+
+    def words(self) -> list[str]:
+        """Return what the user chose, as words of a command line."""
+        found = []
+        for name, value in vars(self).items():
+            if value != getattr(Method, name):
+                found += [flag(name)] if value is True else [flag(name), str(value)]
+        return found
+
+
 Out = Annotated[
     Path | None,
-    typer.Option(
-        "--out",
-        "-o",
-        help="Folder for the results; by default FILE-smartcpd.",
-        metavar="DIR",
-        rich_help_panel=OUTPUT,
+    output_option(
+        "--out", "-o", metavar="DIR", help="Folder for the results; by default FILE-smartcpd."
     ),
 ]
-Force = Annotated[
-    bool,
-    typer.Option("--force", help="Replace the run in the folder.", rich_help_panel=OUTPUT),
-]
-Resume = Annotated[
-    bool,
-    typer.Option("--resume", help="Go on with a run that was stopped.", rich_help_panel=OUTPUT),
-]
+Force = Annotated[bool, output_option("--force", help="Replace the run in the folder.")]
+Resume = Annotated[bool, output_option("--resume", help="Go on with a run that was stopped.")]
 CheckpointEvery = Annotated[
     float,
-    typer.Option(
+    output_option(
         "--checkpoint-every",
         min=0.0,
         metavar="SECONDS",
-        rich_help_panel=OUTPUT,
         help="How often a run can be resumed from; 0 for never.",
     ),
 ]

@@ -5,51 +5,13 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from smartcpd._app.cli.table_options import TableOptions
 from smartcpd._data.files import is_tensor_file, read, split
 from smartcpd._data.tables.wishes import joined
 from smartcpd.errors import InvalidParameterError
-
-
-@dataclass(frozen=True)
-class TableOptions:
-    """The options that make a tensor of a table."""
-
-    modes: str | None = None
-    value: str | None = None
-    agg: str = "auto"
-    bins: Mapping[str, str] | None = None
-    top: Mapping[str, int] | None = None
-    rest: str = "gather"
-    where: str | None = None
-    header: bool | None = None
-
-    def chosen(self) -> dict[str, Any]:
-        """Return the options that the user gave."""
-        usual = TableOptions()
-        found = {name: getattr(self, name) for name in vars(usual)}
-        return {
-            name: value
-            for name, value in found.items()
-            if value not in (None, "", {}) and value != getattr(usual, name)
-        }
-
-    def words(self) -> list[str]:
-        """Return the options that the user gave, as words of a command line."""
-        found = []
-        for name, value in self.chosen().items():
-            if name == "header":
-                found.append("--header" if value else "--no-header")
-                continue
-            text = value
-            if isinstance(value, Mapping):
-                text = joined(f"{k}={v}" for k, v in value.items())
-            found += ["--bin" if name == "bins" else f"--{name}", str(text)]
-        return found
 
 
 def load(
@@ -60,8 +22,7 @@ def load(
     """
     refuse_stdin(file)
     if is_tensor_file(file):
-        chosen = options.chosen()
-        if chosen:
+        if options.chosen():
             names = ", ".join(word for word in options.words() if word.startswith("--"))
             raise InvalidParameterError(
                 f"{names} is for tables, and {file} is a tensor already; leave it out."
@@ -74,18 +35,7 @@ def load(
         )
     from smartcpd._data.tables import from_table
 
-    return from_table(
-        file,
-        options.modes,
-        options.value,
-        options.agg,
-        bins=options.bins or None,
-        top=options.top or None,
-        rest=options.rest,
-        where=options.where,
-        header=options.header,
-        out=out,
-    )
+    return from_table(file, **options.parameters(), out=out)
 
 
 def opened(X: Any, max_memory: str | None) -> Any:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import csv
 import sys
-from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
 
 from smartcpd._app.cli.console import print_json, say
-from smartcpd._app.cli.options import Json
+from smartcpd._app.cli.options import Json, RunPath
 
 EXAMPLES = """\
 Examples:
@@ -23,7 +22,7 @@ smartcpd predict chicago-smartcpd --at new.parquet --value n --json
 
 
 def predict(
-    folder: Annotated[Path, typer.Argument(help="Folder of a run.", metavar="DIR")],
+    folder: RunPath,
     at: Annotated[
         str,
         typer.Option(
@@ -62,14 +61,11 @@ def predict(
         )
     headings = [mode.name for mode in run.model.named_modes]
     columns: list[list[Any]] = [list(texts) for texts in cells.texts]
-    if cells.values is not None:
-        headings.append(cells.value_name)
-        columns.append(_optional(cells.values))
-    headings.append("mean")
-    columns.append(_optional(mean))
-    if surprise is not None:
-        headings.append("surprise")
-        columns.append(_optional(surprise))
+    figures = ((cells.value_name, cells.values), ("mean", mean), ("surprise", surprise))
+    for heading, numbers in figures:
+        if numbers is not None:
+            headings.append(heading)
+            columns.append(_optional(numbers))
     rows = zip(*columns, strict=True)
     if json:
         print_json([dict(zip(headings, row, strict=True)) for row in rows])

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.text import Text
 
 from smartcpd._app.cli.console import say, stdout
+from smartcpd._app.cli.options import RunPath
 from smartcpd._app.run_folder import RunFolder
 
 EXAMPLES = "Example: smartcpd report chicago_crime_2022-smartcpd --open"
 
 
 def report(
-    folder: Annotated[Path, typer.Argument(help="Folder of a run.", metavar="DIR")],
+    folder: RunPath,
     open_it: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
 ) -> None:
     """Write the page of a run again and print its path."""

@@ -12,8 +12,8 @@ from rich.text import Text
 from smartcpd._app.cli import fit_options as how
 from smartcpd._app.cli import options
 from smartcpd._app.cli.console import print_json, printable, say, stdout
-from smartcpd._app.cli.inputs import TableOptions, described, load, stem
-from smartcpd._app.cli.options import pairs, whole_numbers
+from smartcpd._app.cli.inputs import described, load, stem
+from smartcpd._app.cli.table_options import TableOptions
 from smartcpd._data.tables.wishes import parted
 from smartcpd.errors import InvalidParameterError, MissingExtraError
 
@@ -35,69 +35,50 @@ Ranks = Annotated[
 ]
 Losses = Annotated[
     str,
-    typer.Option(
+    how.method_option(
         "--losses",
         metavar="NAME,...",
         help="Losses to compare, the plainest first; auto takes those that suit the values. "
         "'negative-binomial' has its r estimated.",
-        rich_help_panel=how.METHOD,
     ),
 ]
 Folds = Annotated[
-    int,
-    typer.Option(
-        "--cv", min=2, metavar="N", help="Folds of held-out cells.", rich_help_panel=how.METHOD
-    ),
+    int, how.method_option("--cv", min=2, metavar="N", help="Folds of held-out cells.")
 ]
 Holdout = Annotated[
     str,
-    typer.Option(
-        "--holdout",
-        metavar="WHAT",
-        help="What is held out: cells or fibers.",
-        rich_help_panel=how.METHOD,
-    ),
+    how.method_option("--holdout", metavar="WHAT", help="What is held out: cells or fibers."),
 ]
 FiberMode = Annotated[
     str,
-    typer.Option(
+    how.method_option(
         "--fiber-mode",
         metavar="MODE",
         help="Along which mode fibers run, by its number from 0 or its name.",
-        rich_help_panel=how.METHOD,
     ),
 ]
 Restarts = Annotated[
     int,
-    typer.Option(
+    how.method_option(
         "--restarts",
         min=1,
         metavar="N",
         help="Fits to all of the data that are compared with each other.",
-        rich_help_panel=how.METHOD,
     ),
 ]
 Jobs = Annotated[
     int,
-    typer.Option(
-        "--jobs",
-        metavar="N",
-        help="Fits at the same time; -1 for as many as there are cores.",
-        rich_help_panel=how.METHOD,
+    how.method_option(
+        "--jobs", metavar="N", help="Fits at the same time; -1 for as many as there are cores."
     ),
 ]
 Picture = Annotated[
     Path | None,
-    typer.Option(
-        "--plot",
-        metavar="FILE",
-        help="The picture (.png, .svg, .pdf); by default FILE-select.png.",
-        rich_help_panel=how.OUTPUT,
+    how.output_option(
+        "--plot", metavar="FILE", help="The picture (.png, .svg, .pdf); by default FILE-select.png."
     ),
 ]
-NoPicture = Annotated[
-    bool, typer.Option("--no-plot", help="Draw no picture.", rich_help_panel=how.OUTPUT)
-]
+NoPicture = Annotated[bool, how.output_option("--no-plot", help="Draw no picture.")]
 
 
 def select(
@@ -105,14 +86,7 @@ def select(
         str,
         typer.Argument(metavar="FILE", help="A table or a tensor, as 'smartcpd fit' takes it."),
     ],
-    modes: options.Modes = None,
-    value: options.Value = None,
-    agg: options.Agg = "auto",
-    bin_: options.Bin = None,
-    top: options.Top = None,
-    rest: options.Rest = "gather",
-    where: options.Where = None,
-    header: options.Header = None,
+    table: TableOptions,
     ranks: Ranks = "1-20",
     losses: Losses = "auto",
     constraint: how.ConstraintName = "auto",
@@ -136,9 +110,6 @@ def select(
     """
     wanted = whole_range(ranks)
     named = "auto" if losses == "auto" else [name.strip() for name in parted(losses)]
-    table = TableOptions(
-        modes, value, agg, pairs("--bin", bin_), whole_numbers("--top", top), rest, where, header
-    )
     picture = None if no_plot else picture_of(file, plot, quiet)
     from smartcpd._inference.selection import select as find
 

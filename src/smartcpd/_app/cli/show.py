@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.text import Text
 
 from smartcpd._app.cli.console import print_json, printable, stdout
-from smartcpd._app.cli.options import Json
+from smartcpd._app.cli.options import Json, RunPath
 from smartcpd._app.run_folder import RunFolder, RunRecord
 from smartcpd.quality import Quality
 
@@ -19,7 +18,7 @@ EXAMPLES = "Example: smartcpd show chicago_crime_2022-smartcpd --top 8"
 
 
 def show(
-    folder: Annotated[Path, typer.Argument(help="Folder of a run.", metavar="DIR")],
+    folder: RunPath,
     top: Annotated[int, typer.Option("--top", "-k", min=1, help="Labels of each mode.")] = 5,
     json: Json = False,
 ) -> None:

@@ -33,18 +33,17 @@ def check_table(path: str, header: bool | None = None) -> dict[str, Any]:
             )
     if rows == 0:
         raise InvalidDataError(f"There is no row in {path}.")
-    described = []
-    for column, (different, missing) in zip(columns, facts, strict=True):
-        described.append(
-            {
-                "name": column.name,
-                "type": column.type,
-                "holds": str(column.family),
-                "different": min(different, rows),
-                "missing": missing,
-                "advice": _as_mode(column, min(different, rows), rows),
-            }
-        )
+    described = [
+        {
+            "name": column.name,
+            "type": column.type,
+            "holds": str(column.family),
+            "different": min(different, rows),
+            "missing": missing,
+            "advice": _as_mode(column, min(different, rows), rows),
+        }
+        for column, (different, missing) in zip(columns, facts, strict=True)
+    ]
     return {
         "file": path,
         "rows": rows,

@@ -41,28 +41,13 @@ class RunFolder:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-
-    @property
-    def model(self) -> Path:
+        self.model = self.path / "model"
         """The path of the model, without a suffix."""
-        return self.path / "model"
-
-    @property
-    def header(self) -> Path:
-        return self.path / "model.json"
-
-    @property
-    def report(self) -> Path:
-        return self.path / "report.html"
-
-    @property
-    def factors(self) -> Path:
-        return self.path / "factors"
-
-    @property
-    def checkpoint(self) -> Path:
+        self.header = self.path / "model.json"
+        self.report = self.path / "report.html"
+        self.factors = self.path / "factors"
+        self.checkpoint = self.path / "checkpoint"
         """The folder of the checkpoint of a run that goes on."""
-        return self.path / "checkpoint"
 
     @property
     def resumable(self) -> bool:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
-from importlib import metadata
 from typing import Any
 
 import numpy as np
@@ -19,8 +17,10 @@ from smartcpd._fitting.shares import Readable, readable
 from smartcpd._inference.diagnosis import Diagnosis
 from smartcpd._problem.history import History, Record, Status
 from smartcpd.quality import Quality
+from smartcpd.report.repeat import installed
 
 PACKAGES = ("smartcpd", "numpy", "numba", "scipy", "duckdb")
+"""What a fit depends on."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class RunRecord:
     notes: tuple[str, ...] = ()
     command: str | None = None
     title: str | None = None
-    versions: dict[str, str] = field(default_factory=lambda: versions())
+    versions: dict[str, str] = field(default_factory=lambda: installed(PACKAGES, "unknown"))
     created: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
     stability: Stability | None = None
     diagnosis: Diagnosis | None = None
@@ -132,17 +132,6 @@ class RunRecord:
             None if stability is None else Stability.from_dict(stability),
             None if diagnosis is None else Diagnosis.from_dict(diagnosis),
         )
-
-
-def versions() -> dict[str, str]:
-    """Return the versions of what a fit depends on."""
-    found = {"python": platform.python_version()}
-    for package in PACKAGES:
-        try:
-            found[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            found[package] = "unknown"
-    return found
 
 
 def plain(value: Any) -> Any:

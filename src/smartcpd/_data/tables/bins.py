@@ -10,7 +10,7 @@ from typing import Any
 
 from smartcpd._data.labels import Kind
 from smartcpd._data.tables.columns import Column, Family
-from smartcpd._data.tables.keys import Key, Numbered, Wish
+from smartcpd._data.tables.keys import Key, Numbered, Wish, named
 from smartcpd._data.tables.periods import Cycle, Period
 from smartcpd._data.tables.sql import number
 from smartcpd.errors import InvalidDataError, InvalidParameterError
@@ -99,12 +99,8 @@ def parse_bin(name: str, spec: Any) -> Bin:
 
 
 def _binned(name: str, column: Column, index: str, labels: list[str]) -> Numbered:
-    fault = "is missing or not a number" if column.family is Family.TEXT else column.missing()
-
-    def named(first: int, last: int) -> list[str]:
-        return labels[first : last + 1]
-
-    return Numbered(name, column, index, fault, named, Kind.NUMBER, len(labels))
+    fault = column.missing("a number")
+    return Numbered(name, column, index, fault, named(labels), Kind.NUMBER, len(labels))
 
 
 def _search(x: str, cuts: list[float]) -> str:

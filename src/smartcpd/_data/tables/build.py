@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from smartcpd._data.labels import Kind, LabelledTensor, Mode
 from smartcpd._data.storage.sparse import SparseTensor
 from smartcpd._data.tables.account import Account
@@ -106,14 +104,15 @@ def from_table(
         source.examine(wanted)
         _check_where(source, where)
         with explained(f"Aggregating {source.name}"):
+            aggregate = cells if out is None else pieces
+            found, account = _aggregated(source, request, max_labels, aggregate)
+            for mode, used in zip(found.modes, found.used, strict=True):
+                _note_gaps(mode, used, account)
             if out is not None:
-                parted, account = _aggregated(source, request, max_labels, pieces)
-                return _written(out, parted, account)
-            found, account = _aggregated(source, request, max_labels, cells)
-    for mode, index in zip(found.modes, found.indices, strict=True):
-        _note_gaps(mode, np.unique(index).size, account)
-    shape = tuple(len(mode) for mode in found.modes)
-    tensor = SparseTensor(found.indices, found.values, shape, found.absent)
+                tensor = _written(out, found, account.notes)
+    if out is None:
+        shape = tuple(len(mode) for mode in found.modes)
+        tensor = SparseTensor(found.indices, found.values, shape, found.absent)
     account.report()
     return LabelledTensor(tensor, found.modes, account.notes)
 
@@ -136,14 +135,10 @@ class Request:
         return "" if self.where is None else f" WHERE (\n{self.where}\n)"
 
 
-def _written(out: str | os.PathLike[str], found: Pieces, account: Account) -> LabelledTensor:
+def _written(out: str | os.PathLike[str], found: Pieces, notes: tuple[str, ...]) -> Any:
     """Write the cells straight from the group-by to a folder of parts."""
-    for mode, used in zip(found.modes, found.used, strict=True):
-        _note_gaps(mode, used, account)
     shape = [len(mode) for mode in found.modes]
-    tensor = write_pieces(out, found, shape, found.absent, modes=found.modes, notes=account.notes)
-    account.report()
-    return LabelledTensor(tensor, found.modes, account.notes)
+    return write_pieces(out, found, shape, found.absent, modes=found.modes, notes=notes)
 
 
 Aggregation = Callable[[TableRows, Sequence[Key], Measure, int, Account], Any]
@@ -184,15 +179,9 @@ def _aggregated(
 
 def _keys(rows: TableRows, wished: Sequence[Wish]) -> list[Key]:
     """Find out in one query what keys depend on."""
-    wanted = [fact.replace(TABLE, rows.table) for wish in wished for fact in wish.facts]
-    facts: tuple[Any, ...] = ()
-    if wanted:
-        facts = one_row(rows.sql(f"SELECT {', '.join(wanted)} FROM {rows.table}"))
-    keys = []
-    for wish in wished:
-        keys.append(wish.resolve(facts[: len(wish.facts)]))
-        facts = facts[len(wish.facts) :]
-    return keys
+    wanted = [[fact.replace(TABLE, rows.table) for fact in wish.facts] for wish in wished]
+    found = rows.answers(wanted)
+    return [wish.resolve(facts) for wish, facts in zip(wished, found, strict=True)]
 
 
 def _check_where(source: Source, where: str | None) -> None:

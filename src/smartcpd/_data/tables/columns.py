@@ -60,8 +60,10 @@ class Column:
         """Whether it knows about time zones, so that its days begin and end in UTC."""
         return self.type == "TIMESTAMP WITH TIME ZONE"
 
-    def missing(self) -> str:
-        """What is wrong with values that cannot be used, in words."""
+    def missing(self, wanted: str | None = None) -> str:
+        """Say what is wrong with values that cannot be used; text may not be what is wanted."""
+        if wanted is not None and self.family is Family.TEXT:
+            return f"is missing or not {wanted}"
         return {
             Family.DATE: "is missing or infinite",
             Family.MOMENT: "is missing or infinite",

@@ -6,7 +6,7 @@ Rows that lack something get numbers of their own, so that one pass counts them 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +19,7 @@ from smartcpd._data.tables.keys import Key
 from smartcpd._data.tables.measure import Measure
 from smartcpd._data.tables.slots import Slots, ranges_wanted, slots
 from smartcpd._data.tables.sources import TableRows
-from smartcpd._data.tables.sql import memory_limit, one_row
+from smartcpd._data.tables.sql import memory_limit
 from smartcpd.errors import InvalidDataError
 
 WORD = 62
@@ -37,6 +37,8 @@ class CountedCells:
     """What a tensor is made of."""
 
     modes: tuple[Mode, ...]
+    used: tuple[int, ...]
+    """How many rows of each mode have a cell."""
     indices: tuple[np.ndarray, ...]
     values: np.ndarray
     absent: str
@@ -52,19 +54,22 @@ class CountingPlan:
     count: int
     """Number of rows of the table."""
 
+    @property
+    def width(self) -> int:
+        """The bits of the integers that words are made of: half as many bytes take less time."""
+        return 32 if sum(slot.bits for slot in self.numbered) < SHORT_WORD else 64
+
 
 def planned(
     rows: TableRows, keys: Sequence[Key], measure: Measure, max_labels: int
 ) -> CountingPlan:
     """Learn what the numbers depend on."""
     wanted = [ranges_wanted(key) for key in keys]
-    queries = [sql for part in wanted for sql in part] + list(measure.facts())
-    found = one_row(rows.sql(f"SELECT {', '.join(['count(*)', *queries])} FROM {rows.table}"))
-    count, facts = found[0], list(found[1:])
-    numbered = []
-    for i, (key, part) in enumerate(zip(keys, wanted, strict=True)):
-        numbered.append(slots(i, key, facts[: len(part)], rows, count, max_labels))
-        facts = facts[len(part) :]
+    (count,), facts, *ranges = rows.answers([["count(*)"], measure.facts(), *wanted])
+    numbered = [
+        slots(i, key, found, rows, count, max_labels)
+        for i, (key, found) in enumerate(zip(keys, ranges, strict=True))
+    ]
     return CountingPlan(numbered, _words(numbered), measure.informed(count, facts), count)
 
 
@@ -73,31 +78,11 @@ def cells(
 ) -> CountedCells:
     """Aggregate the rows; the account learns what is left out."""
     plan = planned(rows, keys, measure, max_labels)
-    numbered, words = plan.numbered, plan.words
-    if _sorts(rows, numbered, words, plan.measure, plan.count):
-        columns = _sorted(rows, numbered, words, plan.measure, plan.count)
-    else:
-        columns = _grouped(rows, plan)
-    columns = unpacked(columns, plan)
-    kept, tally = tallied(columns, plan)
-    tally.report(account)
-    if not kept.all():
-        columns = {name: column[kept] for name, column in columns.items()}
-    if not columns["rows"].size:
-        raise nothing_used(rows, account)
-    modes, indices = [], []
-    for i, slot in enumerate(numbered):
-        index = columns.pop(f"i{i}")
-        occurs = np.zeros(slot.size, bool)
-        occurs[index] = True
-        mode, order = finished_mode(slot, occurs, gathered(slot, index, columns["rows"]), account)
-        modes.append(mode)
-        indices.append(index if order is None else order[index])
-    return CountedCells(tuple(modes), tuple(indices), measure.finished(columns), measure.absent)
-
-
-def nothing_used(rows: TableRows, account: Account) -> InvalidDataError:
-    return InvalidDataError(f"No row of {rows.name} can be used. {' '.join(account.losses)}")
+    columns = (_sorted if _sorts(rows, plan) else _grouped)(rows, plan)
+    columns, tally = kept_cells(columns, plan)
+    modes, orders, used = surveyed([(columns, tally)], rows, plan, account)
+    indices = placed(columns, orders)
+    return CountedCells(modes, used, indices, measure.finished(columns), measure.absent)
 
 
 def _words(numbered: Sequence[Slots]) -> list[list[int]]:
@@ -112,18 +97,17 @@ def _words(numbered: Sequence[Slots]) -> list[list[int]]:
     return words
 
 
-def _sorts(
-    rows: TableRows,
-    numbered: Sequence[Slots],
-    words: Sequence[Sequence[int]],
-    measure: Measure,
-    n: int,
-) -> bool:
+def _sorts(rows: TableRows, plan: CountingPlan) -> bool:
     """Whether sorting the rows is quicker than a hash table, and possible."""
-    if len(words) > 1 or not measure.sorts or math.prod(slot.size for slot in numbered) <= MANY:
+    numbered, measure, n = plan.numbered, plan.measure, plan.count
+    if (
+        len(plan.words) > 1
+        or not measure.sorts
+        or math.prod(slot.size for slot in numbered) <= MANY
+    ):
         return False
     bits = sum(slot.bits for slot in numbered)
-    size = _width(numbered) // 8
+    size = plan.width // 8
     if measure.column is not None:
         bits += n.bit_length()
         # A sorted row takes its value and its number.
@@ -132,15 +116,10 @@ def _sorts(
     return bits <= WORD and 2 * n * size <= SHARE_OF_LIMIT * memory_limit(rows.sql)
 
 
-def _sorted(
-    rows: TableRows,
-    numbered: Sequence[Slots],
-    words: Sequence[Sequence[int]],
-    measure: Measure,
-    n: int,
-) -> dict[str, np.ndarray]:
+def _sorted(rows: TableRows, plan: CountingPlan) -> dict[str, np.ndarray]:
     """Return words, numbers of rows and values of all cells, by sorting all rows of the table."""
-    found = fetched(rows.sql(_lines(rows, numbered, words, measure.real())), n)
+    measure = plan.measure
+    found = fetched(rows.sql(_lines(rows, plan, measure.real())), plan.count)
     if measure.column is None:
         return sorting.counted(found["w0"])
     columns = sorting.summed(found["w0"], found["v"], measure.largest, measure.complete)
@@ -154,7 +133,7 @@ def grouping(rows: TableRows, plan: CountingPlan) -> str:
     return (
         f"SELECT {names}, {', '.join(measure.results())} FROM (SELECT "
         f"{', '.join([names, 'count(*) AS rows', *measure.aggregates()])} FROM "
-        f"({_lines(rows, plan.numbered, plan.words, measure.value())}) GROUP BY {names})"
+        f"({_lines(rows, plan, measure.value())}) GROUP BY {names})"
     )
 
 
@@ -166,18 +145,11 @@ def _grouped(rows: TableRows, plan: CountingPlan) -> dict[str, np.ndarray]:
     return {name: np.asarray(columns.pop(name))[order] for name in list(columns)}
 
 
-def _width(numbered: Sequence[Slots]) -> int:
-    """Return the bits of the integers that words are made of: half as many bytes take less time."""
-    return 32 if sum(slot.bits for slot in numbered) < SHORT_WORD else 64
-
-
-def _lines(
-    rows: TableRows, numbered: Sequence[Slots], words: Sequence[Sequence[int]], value: str | None
-) -> str:
+def _lines(rows: TableRows, plan: CountingPlan, value: str | None) -> str:
     """Return the SQL of the words and the value ``v`` of every row."""
     inner, codes = [], []
-    whole = "INTEGER" if _width(numbered) == 32 else "BIGINT"
-    for i, slot in enumerate(numbered):
+    whole = "INTEGER" if plan.width == 32 else "BIGINT"
+    for i, slot in enumerate(plan.numbered):
         inner.append(f"{slot.key.expression if slot.join else slot.code} AS x{i}")
         code = slot.code if slot.join else f"x{i}"
         known = code if slot.complete else f"coalesce({code}, {slot.missing})"
@@ -185,19 +157,19 @@ def _lines(
     if value is not None:
         inner.append(f"{value} AS v")
     packed = []
-    for n, members in enumerate(words):
+    for n, members in enumerate(plan.words):
         sql = codes[members[0]]
         for i in members[1:]:
-            sql = f"({sql}) * {1 << numbered[i].bits} + {codes[i]}"
+            sql = f"({sql}) * {1 << plan.numbered[i].bits} + {codes[i]}"
         packed.append(f"{sql} AS w{n}")
     if value is not None:
         packed.append("v")
-    joins = "".join(slot.join for slot in numbered)
+    joins = "".join(slot.join for slot in plan.numbered)
     return f"SELECT {', '.join(packed)} FROM (SELECT {', '.join(inner)} FROM {rows.table}){joins}"
 
 
-def unpacked(columns: dict[str, np.ndarray], plan: CountingPlan) -> dict[str, np.ndarray]:
-    """With one column of indices a key instead of words."""
+def _unpack(columns: dict[str, np.ndarray], plan: CountingPlan) -> None:
+    """Put a column of indices for each key in place of words."""
     for n, members in enumerate(plan.words):
         word = columns.pop(f"w{n}")
         shift = 0
@@ -208,7 +180,6 @@ def unpacked(columns: dict[str, np.ndarray], plan: CountingPlan) -> dict[str, np
                 index[piece] = (word[piece] >> shift) & ((1 << slot.bits) - 1)
             columns[f"i{i}"] = index
             shift += slot.bits
-    return columns
 
 
 @dataclass(frozen=True)
@@ -228,8 +199,13 @@ class Tally:
             account.missing(name, fault, count, self.rows)
 
 
-def tallied(columns: dict[str, np.ndarray], plan: CountingPlan) -> tuple[np.ndarray, Tally]:
-    """Which cells are kept, and an account of the rows of the others."""
+def kept_cells(
+    columns: dict[str, np.ndarray], plan: CountingPlan
+) -> tuple[dict[str, np.ndarray], Tally]:
+    """Return the cells that are kept, with an index for each key, and tell of the rows of the
+    others.
+    """
+    _unpack(columns, plan)
     rows, measure = columns["rows"], plan.measure
     kept = np.ones(rows.size, bool)
     counts: dict[tuple[str, str], int] = {}
@@ -247,15 +223,55 @@ def tallied(columns: dict[str, np.ndarray], plan: CountingPlan) -> tuple[np.ndar
         used = columns["used"]
         counts[measure.column.name, measure.fault] = int((rows - used).sum())
         kept &= used > 0
-    return kept, Tally(counts, int(rows.sum()))
+    if not kept.all():
+        columns = {name: column[kept] for name, column in columns.items()}
+    return columns, Tally(counts, int(rows.sum()))
 
 
-def gathered(slot: Slots, index: np.ndarray, rows: np.ndarray) -> int:
-    """Return how many rows of the table are in the row of the mode for all other labels."""
-    return int(rows[index == slot.size - 1].sum()) if slot.gathers else 0
+Orders = tuple[np.ndarray | None, ...]
+"""For each mode the row of each number of its key, unless they are the same."""
 
 
-def finished_mode(
+def surveyed(
+    pieces: Iterable[tuple[dict[str, np.ndarray], Tally]],
+    rows: TableRows,
+    plan: CountingPlan,
+    account: Account,
+) -> tuple[tuple[Mode, ...], Orders, tuple[int, ...]]:
+    """Return the modes that cells make, the order of their rows, and how many of the rows of each
+    mode have a cell; the account learns what is left out.
+    """
+    occurs = [np.zeros(slot.size, bool) for slot in plan.numbered]
+    in_others = [0] * len(occurs)
+    tally = Tally({}, 0)
+    for columns, left_out in pieces:
+        tally += left_out
+        for i, slot in enumerate(plan.numbered):
+            index = columns[f"i{i}"]
+            occurs[i][index] = True
+            if slot.gathers:
+                in_others[i] += int(columns["rows"][index == slot.size - 1].sum())
+    tally.report(account)
+    if not occurs[0].any():
+        raise InvalidDataError(f"No row of {rows.name} can be used. {' '.join(account.losses)}")
+    found = [
+        _finished_mode(slot, seen, others, account)
+        for slot, seen, others in zip(plan.numbered, occurs, in_others, strict=True)
+    ]
+    modes, orders = zip(*found, strict=True)
+    return modes, orders, tuple(int(np.count_nonzero(seen)) for seen in occurs)
+
+
+def placed(columns: dict[str, np.ndarray], orders: Orders) -> tuple[np.ndarray, ...]:
+    """Return the rows of cells in every mode, which are taken out of the columns."""
+    numbers = (columns.pop(f"i{i}") for i in range(len(orders)))
+    return tuple(
+        index if order is None else order[index]
+        for index, order in zip(numbers, orders, strict=True)
+    )
+
+
+def _finished_mode(
     slot: Slots, occurs: np.ndarray, in_others: int, account: Account
 ) -> tuple[Mode, np.ndarray | None]:
     """Return the mode with rows for what occurs, and the row of each number if that differs from

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -76,6 +76,11 @@ class Wish:
     facts: tuple[str, ...]
     resolve: Callable[[tuple[Any, ...]], Key]
     """Makes the key, given the facts."""
+
+
+def named(names: Sequence[Any]) -> Labels:
+    """Return the labels of rows that all have a name."""
+    return lambda first, last: names[first : last + 1]
 
 
 def positions(labels: np.ndarray, wanted: np.ndarray) -> np.ndarray:

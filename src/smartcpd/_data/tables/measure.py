@@ -50,8 +50,7 @@ class Measure:
     def fault(self) -> str:
         """What is wrong with values that are left out, in words."""
         assert self.column is not None
-        text = self.column.family is Family.TEXT
-        return "is missing or not a number" if text else self.column.missing()
+        return self.column.missing("a number")
 
     @property
     def _adds(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 
 from smartcpd._data.labels import Kind
 from smartcpd._data.tables.columns import Column, Family
-from smartcpd._data.tables.keys import Key, Numbered, Wish
+from smartcpd._data.tables.keys import Key, Numbered, Wish, named
 from smartcpd._data.tables.sql import floor_divide
 from smartcpd.errors import InvalidParameterError
 
@@ -26,6 +27,12 @@ MONTHS_OF_YEAR = (
     *("Jan", "Feb", "Mar", "Apr", "May", "Jun"),
     *("Jul", "Aug", "Sep", "Oct", "Nov", "Dec"),
 )
+CYCLES: dict[str, Sequence[Any]] = {
+    "hour": range(24),
+    "weekday": DAYS_OF_WEEK,
+    "month": MONTHS_OF_YEAR,
+}
+"""Cycles, and the names of their parts."""
 USUAL = ("1s", "5s", "15s", "1min", "5min", "15min", "1h", "3h", "6h", "1d", "1w", "1mo", "1y")
 """Periods that are tried where the user does not choose one."""
 MOST_USUAL_BINS = 400
@@ -71,7 +78,7 @@ class Period:
         return Wish(name, column, (), lambda _: self.key(name, column))
 
     def key(self, name: str, column: Column) -> Numbered:
-        fault = "is missing or not a date" if column.family is Family.TEXT else column.missing()
+        fault = column.missing("a date")
         notes = _zone(column)
         expression = f"CAST({self._index(column)} AS BIGINT)"
         return Numbered(name, column, expression, fault, self._starts, Kind.TIME, notes=notes)
@@ -153,13 +160,13 @@ class Cycle:
 
     @classmethod
     def parse(cls, spec: str) -> Cycle | None:
-        return cls(spec.strip()) if spec.strip() in ("hour", "weekday", "month") else None
+        return cls(spec.strip()) if spec.strip() in CYCLES else None
 
     def __str__(self) -> str:
         return self.part
 
     def wish(self, name: str, column: Column) -> Wish:
-        fault = "is missing or not a date" if column.family is Family.TEXT else column.missing()
+        fault = column.missing("a date")
         if column.family is Family.CLOCK and self.part == "hour":
             index = f"({column.clock()}) // {UNITS['h']}"
         elif column.family not in TIMES:
@@ -173,17 +180,9 @@ class Cycle:
             when = column.moment() if self.part == "hour" else column.date()
             function = {"hour": "hour", "weekday": "isodow", "month": "month"}[self.part]
             index = f"{function}({when})" + ("" if self.part == "hour" else " - 1")
-        names: tuple[Any, ...] = {
-            "hour": tuple(range(24)),
-            "weekday": DAYS_OF_WEEK,
-            "month": MONTHS_OF_YEAR,
-        }[self.part]
-
-        def labels(first: int, last: int) -> tuple[Any, ...]:
-            return names[first : last + 1]
-
+        names = CYCLES[self.part]
         size, notes = len(names), _zone(column)
-        key = Numbered(name, column, index, fault, labels, Kind.CYCLE, size, notes=notes)
+        key = Numbered(name, column, index, fault, named(names), Kind.CYCLE, size, notes=notes)
         return Wish(name, column, (), lambda _: key)
 
 

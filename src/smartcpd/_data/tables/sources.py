@@ -5,9 +5,10 @@ from __future__ import annotations
 import importlib.util
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import chain, islice
 from typing import Any
 
 from smartcpd._data.tables.columns import Column, Family
@@ -40,6 +41,13 @@ class TableRows:
     table: str
     """The SQL that stands after FROM."""
     sql: Callable[[str], Any]
+
+    def answers(self, questions: Sequence[Sequence[str]]) -> list[tuple[Any, ...]]:
+        """Answer groups of questions, each the SQL of an aggregate, in one query."""
+        asked = list(chain.from_iterable(questions))
+        query = f"SELECT {', '.join(asked)} FROM {self.table}"
+        found = iter(one_row(self.sql(query)) if asked else ())
+        return [tuple(islice(found, len(group))) for group in questions]
 
 
 class Source:
