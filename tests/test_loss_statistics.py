@@ -367,6 +367,13 @@ class TestWhatNobodyKnows:
         with pytest.raises(IncompatibleError, match="no probability"):
             candidates_of([loss, "gaussian"], as_storage(X))
 
+    def test_nothing_is_said_of_chance(self):
+        X = truth_of(None, (9, 8, 7)).full()
+        X[1, 2, 3] = 90.0
+        said = str(truth_of(squares(), X.shape).diagnose(X))
+        assert "dominant cells" in said
+        assert "chance" not in said
+
     def test_intervals_measure_it_on_the_data(self):
         """With the least squares of a custom loss, they are those of 'gaussian'."""
         X = data_of("gaussian")

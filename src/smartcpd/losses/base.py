@@ -74,7 +74,7 @@ class Loss(Formulas):
     @property
     def has_density(self) -> bool:
         """Whether `log_base` makes a likelihood that compares with those of other losses."""
-        return self.knows("log_base")
+        return self.knows("log_base") and self.dispersion is not Dispersion.UNKNOWN
 
     def log_base(self, x: np.ndarray, dispersion: float) -> np.ndarray:
         """b(x) such that the log-likelihood of a cell is b(x) - l(x, m) / dispersion."""
@@ -140,9 +140,11 @@ class Loss(Formulas):
         return np.maximum(2.0 * (self.values_at(x, m) - self.saturated(x)), 0.0)
 
     def checked_dispersion(self, given: float | None) -> float:
-        """A dispersion to compute with; refused where it is missing, or where none can be had."""
+        """A dispersion to compute with: what was given, or 1 where the loss says so."""
         if given is not None and not given > 0:
             raise InvalidParameterError(f"dispersion must be a positive number; got {given!r}.")
+        if given is None and self.dispersion is Dispersion.UNKNOWN:
+            raise self._unknown("nobody knows how widely data scatters")
         if given is None and self.dispersion is Dispersion.OPEN:
             raise InvalidParameterError(
                 f"Loss '{self}' leaves the size of the noise open; pass dispersion, a positive "
@@ -200,8 +202,8 @@ class Loss(Formulas):
         Examples
         --------
         >>> from smartcpd import losses
-        >>> losses.get("poisson").tail_probability([3, 9], 3.0).round(4)
-        array([0.8472, 0.0076])
+        >>> losses.get("poisson").tail_probability([5, 9], 3.0).round(4)
+        array([0.3695, 0.0076])
         """
         d = self.checked_dispersion(dispersion)
         value, model = np.broadcast_arrays(np.asarray(x, float), np.asarray(m, float))

@@ -40,11 +40,9 @@ class PoissonCounts(Loss):
 
     def simulate(self, m, rng, *, dispersion=None):
         mean = self.mean(m, self.params)
-        return (
-            rng.poisson(mean)
-            if dispersion in (None, 1.0)
-            else (dispersion * rng.poisson(mean / dispersion))
-        )
+        if dispersion in (None, 1.0):
+            return rng.poisson(mean)
+        return dispersion * rng.poisson(mean / dispersion)
 
 
 @dataclass(frozen=True)

@@ -34,12 +34,12 @@ def _far_off(case: Case) -> Iterator[Finding]:
     worst = t.worst_cells()[:MOST_CELLS]
     if not worst or not t.deviance > 0:
         return
-    known = case.loss.knows("tails")
+    known = case.loss.knows("tails") and case.loss.dispersion is not Dispersion.UNKNOWN
     if known:
         chance = _chance(case, worst) * t.n_cells
         worst = tuple(c for c, p in zip(worst, chance, strict=True) if p < NEVER)
     share = sum(c.residual**2 for c in worst) / t.deviance
-    enough = LARGE_SHARE if known else 2.5 * LARGE_SHARE
+    enough, beyond = (LARGE_SHARE, ", far beyond chance") if known else (2.5 * LARGE_SHARE, "")
     if share < enough or len(worst) > SMALL_PART * t.n_read:
         return
     names = [_cell_name(case, c.index) for c in worst]
@@ -48,7 +48,7 @@ def _far_off(case: Case) -> Iterator[Finding]:
         "dominant cells",
         Severity.WARNING,
         f"{share:.0%} of the deviance is of {listed(names)}",
-        f"{which} up {share:.0%} of the deviance, far beyond chance: the fit is about them (the "
+        f"{which} up {share:.0%} of the deviance{beyond}: the fit is about them (the "
         f"first holds {worst[0].observed:.4g}, and {worst[0].expected:.4g} was expected).",
         _advice(case),
         {"share": share, "cells": [list(case.in_whole(c.index)) for c in worst]},
