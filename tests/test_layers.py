@@ -172,7 +172,6 @@ STORAGES = {
     "TiledArray",
 }
 TELL_STORAGES_APART = {
-    "smartcpd._app.cli.fit",
     "smartcpd._methods.tile_descents",
     "smartcpd._strategies.partitioned",
     "smartcpd.sampling.cells",
