@@ -2,15 +2,12 @@
 
 import numpy as np
 import pytest
-from pieces import LOSSES
 
 from smartcpd import CPModel, LabelledTensor, Mode, SmartCPD, SparseTensor, losses
 from smartcpd._common.stacked import stack, unstack
 from smartcpd._inference.intervals import estimate
-from smartcpd._inference.intervals.information import expected_bends, gauge, information
-from smartcpd._objectives.slices.terms import cell_terms
+from smartcpd._inference.intervals.information import gauge, information
 from smartcpd.errors import IncompatibleError, InvalidDataError, InvalidParameterError
-from smartcpd.quality.deviance import cell_losses
 
 SHAPE, RANK = (14, 11, 9), 2
 
@@ -48,18 +45,6 @@ def test_information_is_that_of_differences(shape):
     M = information(factors, W)
     np.testing.assert_allclose(M, J.T @ (W.reshape(-1, 1) * J), rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(M @ gauge(factors), 0, atol=1e-9 * np.abs(M).max())
-
-
-@pytest.mark.parametrize("name", [n for n in LOSSES if not n.startswith(("huber", "beta"))])
-def test_expected_curvature_is_that_of_simulated_data(name):
-    loss, rng = losses.get(name), np.random.default_rng(0)
-    m = np.full(200_000, 0.9)
-    x = loss.simulate(m, rng).astype(float)
-    terms = cell_terms(loss, x, m)
-    expected = expected_bends(loss, m[:1])[0]
-    assert terms.bend.mean() == pytest.approx(expected, rel=0.03)
-    # Of a likelihood, the square of the slope has the same expectation.
-    assert (terms.slope**2).mean() == pytest.approx(expected, rel=0.03)
 
 
 def test_they_are_about_the_normalised_model(counts):
@@ -213,12 +198,12 @@ def test_losses_of_cells_are_what_the_information_is_about(counts):
     X, model, _ = counts
     factors = [A.copy() for A in model.distribute().factors]
     loss = model.loss_function
-    W = expected_bends(loss, CPModel(factors).full().reshape(-1)).reshape(SHAPE)
+    W = loss.expected_bends(CPModel(factors).full())
     bend = information(factors, W)[0, 0]
     values = []
     h = 0.05 * factors[0][0, 0]
     for step in (-h, 0.0, h):
         moved = [A.copy() for A in factors]
         moved[0][0, 0] += step
-        values.append(cell_losses(loss, X.reshape(-1), CPModel(moved).full().reshape(-1)).sum())
+        values.append(loss.values_at(X, CPModel(moved).full()).sum())
     assert (values[0] - 2 * values[1] + values[2]) / h**2 == pytest.approx(bend, rel=0.3)

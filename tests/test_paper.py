@@ -348,7 +348,7 @@ class TestFigures:
                 Row("p", trial, "s", t, t, 0, 0.0, mse, int(mse < 1))
                 for t, mse in ((0.1, 1.0), (end, 0.01))
             )
-        x, y = figures.mean_curve(runs.of("p", "s"), "time", "mse")
+        x, y = figures.mean_curve(runs.of("p", "s"), "time")
         assert x[-1] == pytest.approx(10.0)
         assert y[-1] == pytest.approx(0.01)
         assert (np.diff(y) <= 1e-12).all()

@@ -2,14 +2,10 @@
 
 import numpy as np
 import pytest
-from pieces import LOSSES
 from scipy import stats
 
 from smartcpd import CPModel, SmartCPD, SparseTensor, datasets, losses
-from smartcpd._inference.likelihood import BASES, log_base
-from smartcpd._inference.surprise import TAILS, tail_probability
 from smartcpd.errors import InvalidParameterError
-from smartcpd.quality.deviance import cell_losses
 
 DISTRIBUTIONS = {
     "poisson": (lambda m: stats.poisson(m), None),
@@ -33,26 +29,8 @@ def test_likelihoods_are_those_of_scipy(name):
     expected = make(m)
     x = np.abs(expected.rvs(random_state=1).astype(float))
     scipys = expected.logpmf(x) if hasattr(expected.dist, "pmf") else expected.logpdf(x)
-    loss = losses.get(name)
-    ours = log_base(loss, x, dispersion) - cell_losses(loss, x, m) / (dispersion or 1)
+    ours = losses.get(name).log_likelihood(x, m, dispersion)
     np.testing.assert_allclose(ours, scipys, atol=1e-6)
-
-
-@pytest.mark.parametrize(("name", "slack"), [("beta(0.5)", 0.05), ("huber(1)", 1e-6)])
-def test_densities_add_up_to_one(name, slack):
-    """That of "beta" is an approximation."""
-    loss = losses.get(name)
-    x = np.linspace(1e-4 if name.startswith("beta") else -60, 60, 400_001)
-    density = np.exp(log_base(loss, x, 0.3) - cell_losses(loss, x, np.full_like(x, 2.0)) / 0.3)
-    at_zero = np.exp(-cell_losses(loss, np.zeros(1), np.full(1, 2.0)) / 0.3)[0]
-    total = np.trapezoid(density, x) + (at_zero if name.startswith("beta") else 0)
-    assert total == pytest.approx(1, abs=slack)
-
-
-def test_every_loss_with_a_distribution_has_a_likelihood():
-    assert set(BASES) == set(TAILS)
-    for name in LOSSES:
-        assert np.isfinite(log_base(losses.get(name), np.ones(2), 0.5)).all()
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +83,7 @@ def test_surprise_of_a_tensor_of_entries_and_of_cells(counts):
     whole = model.surprise(X)
     assert whole.shape == X.shape
     assert np.array_equal(np.isnan(whole), np.isnan(X))
-    expected = tail_probability(model.loss_function, X, model.full())
+    expected = model.loss_function.tail_probability(X, model.full())
     np.testing.assert_allclose(whole, expected, rtol=1e-9)
     cells = np.array([[0, 0, 0], [5, 4, 3]])
     np.testing.assert_allclose(model.surprise(X[tuple(cells.T)], cells), whole[tuple(cells.T)])

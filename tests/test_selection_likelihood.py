@@ -11,14 +11,14 @@ from smartcpd._inference.selection.candidates import (
     is_overdispersed,
     with_r,
 )
-from smartcpd._inference.selection.likelihood import fitted_scale, has_density, log_density
+from smartcpd._inference.selection.likelihood import fitted_scale, has_density
 
 COUNTED = ["poisson", "poisson-log", "negative-binomial(1.7)"]
 MEASURED = ["gaussian", "huber(0.8)", "gamma"]
 
 
 def density(name, x, m, scale=1.0):
-    return np.exp(log_density(losses.get(name), x, np.full_like(x, m), scale))
+    return np.exp(losses.get(name).log_likelihood(x, m, scale))
 
 
 @pytest.mark.parametrize("name", COUNTED)
@@ -59,7 +59,7 @@ def test_the_compound_of_counts_and_amounts(beta, scale):
 
 def test_many_events_go_on_where_the_series_ends():
     at = np.array([299.0, 301.0])
-    one, two = log_density(losses.get("beta(0.5)"), at, np.full(2, 300.0), 0.0692)
+    one, two = losses.get("beta(0.5)").log_likelihood(at, 300.0, 0.0692)
     assert one == pytest.approx(two, abs=0.02)
 
 

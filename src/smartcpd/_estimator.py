@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -13,13 +13,13 @@ from sklearn.utils.validation import check_is_fitted
 from smartcpd._fitting.consensus import Consensus
 from smartcpd._fitting.fit import CHECKPOINT_EVERY, MAX_EPOCHS, TOL, Report, fit
 from smartcpd._fitting.model import CPModel
+from smartcpd._inference.diagnosis import Diagnosis, diagnose
+from smartcpd._inference.streaming import arrivals
+from smartcpd._inference.streaming.transform import with_new_rows
 from smartcpd._methods.base import Method
 from smartcpd._problem.history import History, Status
 from smartcpd._strategies.base import Strategy
 from smartcpd.errors import InvalidDataError
-
-if TYPE_CHECKING:
-    from smartcpd._inference.diagnosis import Diagnosis
 
 
 class SmartCPD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -308,8 +308,6 @@ class SmartCPD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
             Itself. ``loss_`` is the mean loss of all slices, each when it came (older ones count
             less where they are forgotten); ``history_`` has a row for each arrival.
         """
-        from smartcpd._inference.streaming import arrivals
-
         share = arrivals.check_forgetting(forgetting)
         how = {
             "constraint": self.constraint,
@@ -402,8 +400,6 @@ class SmartCPD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
             One number a slice; NaN where nothing was observed.
         """
         check_is_fitted(self)
-        from smartcpd._inference.streaming.transform import with_new_rows
-
         model = with_new_rows(self.model_, X, mode, self.constraint, self.absent, mask, weights)
         return model.score_samples(
             X, mode, dispersion=dispersion, absent=self.absent, mask=mask, weights=weights
@@ -453,8 +449,6 @@ class SmartCPD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         Diagnosis
         """
         check_is_fitted(self)
-        from smartcpd._inference.diagnosis import diagnose
-
         return diagnose(
             self.model_,
             X,

@@ -16,7 +16,7 @@ PERFORMED_BY = {
     "smartcpd._fitting.ranking": ["top"],
     "smartcpd._inference.diagnosis": ["diagnose"],
     "smartcpd._inference.intervals": ["intervals"],
-    "smartcpd._inference.scoring": ["score_samples", "surprise"],
+    "smartcpd._inference.scoring": ["dispersion", "score_samples", "surprise"],
     "smartcpd._inference.streaming.transform": ["transform"],
     "smartcpd.plots": [
         "plot_component",

@@ -170,16 +170,7 @@ def fit(
         n_threads=n_threads if n_jobs == 1 else 1,
         overcomplete=overcomplete,
         n_init=1 if consensus else int(n_init),
-        stochastic=asks_for_sampling(
-            {
-                "mirror": mirror,
-                "step": step,
-                "sampler": sampler,
-                "n_fibers": n_fibers,
-                "inner_iterations": inner_iterations,
-                "averaging": averaging,
-            }
-        ),
+        stochastic=asks_for_sampling(asked),
     )
     repairs = None
     if chosen is None:

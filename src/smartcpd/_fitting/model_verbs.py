@@ -150,6 +150,29 @@ class MeetsData:
             weights=weights,
         )
 
+    def dispersion(
+        self, X: Any, absent: str = "zero", *, mask: Any = None, weights: Any = None
+    ) -> float | None:
+        """How widely data scatters about this model, where the loss leaves that open.
+
+        The dispersion d makes -l / d the log-likelihood of a cell, up to what the data alone
+        decides: the variance of the noise for gaussian, that relative to the squared mean for
+        gamma. For gaussian and huber it follows from the mean loss, for other losses it is
+        Pearson's estimate: the mean of squared residuals over the variances that the loss names.
+
+        Parameters
+        ----------
+        X, absent, mask, weights
+            As for `loss`.
+
+        Returns
+        -------
+        float or None
+            None where the loss leaves nothing open (poisson does for amounts that are no whole
+            numbers), or where it names no distribution.
+        """
+        return doors.dispersion(self, X, absent, mask, weights)
+
     def score_samples(
         self,
         X: Any,
@@ -170,7 +193,7 @@ class MeetsData:
             By number or name.
         dispersion : float, optional
             How widely the data scatters, for losses that leave it open; by default estimated from
-            X, as `smartcpd._inference.dispersion.estimate` does.
+            X, as `dispersion` does.
         absent, mask, weights
             As for `loss`.
 
@@ -265,7 +288,10 @@ class MeetsData:
             The constraint that the model was fitted under, as for `SmartCPD`. Loadings at a bound
             get a one-sided interval, as far as the likelihood ratio allows.
         dispersion : float, optional
-            As for `score_samples`: estimated where the loss leaves it open.
+            As for `score_samples`: estimated where the loss leaves it open. For "huber" and for
+            your own losses, second derivatives are taken at the data, and the dispersion is the
+            mean square of the slopes over them, as if both were in proportion; a loss without
+            second derivatives is refused.
         n_bootstrap : int
             Simulated data sets.
         random_state : int, Generator or None

@@ -115,7 +115,7 @@ def _describe(model: CPModel, content: bytes) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
-        "loss": None if loss is None else _spelled_out(loss),
+        "loss": None if loss is None else loss.spelled_out,
         "custom_loss": loss is not None and not _is_restorable(loss),
         "shape": model.shape,
         "rank": model.rank,
@@ -150,18 +150,10 @@ def _restored_modes(description: dict[str, Any], header: Path) -> list[Mode] | N
         ) from error
 
 
-def _spelled_out(loss: Loss) -> str:
-    """Return ``str(loss)`` with every digit of its parameters, which str rounds to six."""
-    if isinstance(loss, losses.CustomLoss):
-        return str(loss)
-    parameters = ", ".join(repr(float(v)) for v in loss.fields if v is not None)
-    return f"{loss.name}({parameters})" if parameters else loss.name
-
-
 def _is_restorable(loss: Loss) -> bool:
     """Whether the name of a loss brings it back: a custom one may be called 'poisson' too."""
     try:
-        return losses.get(_spelled_out(loss)) == loss
+        return losses.get(loss.spelled_out) == loss
     except InvalidParameterError:
         return False
 

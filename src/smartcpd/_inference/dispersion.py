@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any
 
@@ -13,11 +15,13 @@ from smartcpd._data.storage.base import random_cells
 from smartcpd._data.storage.observed import is_whole, weights_at
 from smartcpd._fitting.model import CPModel
 from smartcpd._inference.excerpt import Excerpt
-from smartcpd._inference.surprise import huber_normaliser, needs_dispersion
-from smartcpd.losses import Loss
+from smartcpd.losses import Dispersion
 from smartcpd.partitions.tensor import PartitionedTensor
 
 SAMPLED_CELLS = 1 << 18
+LEAST = 1e-300
+"""The noise of a model that is exact, since a distribution needs some; and a zero's logarithm."""
+Variance = Callable[[np.ndarray], np.ndarray]
 
 
 def estimate(
@@ -27,106 +31,110 @@ def estimate(
     seed: int = 0,
     known_loss: float | None = None,
 ) -> float | None:
-    """The dispersion that tail probabilities need, estimated from the data.
+    """Estimate the dispersion of data about a model, by the rule of its loss.
 
-    For gaussian and huber it is the squared scale of the noise that makes the observed mean loss
-    most likely; for gamma and beta, Pearson's estimate, the mean of (x - m)² over the variance
-    function, on a sample of cells where there are many. Of poisson, amounts that are no whole
-    numbers get Pearson's estimate too. None for losses that leave nothing open. ``known_loss`` is
-    the mean loss of the model on X, where somebody has computed it before.
+    None for losses that leave nothing open (poisson leaves it open for amounts that are no whole
+    numbers), and for those that name no distribution. ``known_loss`` is the mean loss of the model
+    on X, where somebody has computed it before.
     """
     loss = model.loss_function
-    if loss is None:
+    if loss is None or loss.dispersion in (Dispersion.UNKNOWN, Dispersion.FIXED):
         return None
     excerpt = Excerpt.of(as_storage(X, absent))
     model, storage = excerpt.rows_of(model), excerpt.storage
-    n_observed = max(storage.n_observed, 1)
-    freedom = model.rank * (sum(model.shape) - model.order + 1)
-    correction = n_observed / max(n_observed - freedom, 1)
-    if loss.name in ("gaussian", "huber"):
-        mean = model.loss(storage) if known_loss is None else known_loss
-        return _huber(loss, mean) if loss.name == "huber" else _floored(2.0 * mean * correction)
-    if needs_dispersion(loss):
-        power = 2.0 if loss.name == "gamma" else 2.0 - loss.params[0]
-        return _floored(_pearson(storage, model, power, seed) * correction)
-    if loss.name in ("poisson", "poisson-log") and not is_whole(storage):
-        return _floored(_pearson(storage, model, 1.0, seed) * correction)
-    return None
+    if loss.dispersion is Dispersion.OF_AMOUNTS and is_whole(storage):
+        return None
+    scatter = Scatter(model, storage, seed, known_loss)
+    return max(float(loss.estimate_dispersion(scatter)), LEAST)
 
 
-def _floored(dispersion: float) -> float:
-    """A model that is exact leaves no noise, but a distribution needs some."""
-    return max(float(dispersion), 1e-300)
+@dataclass(frozen=True)
+class Scatter:
+    """What the data of a storage says about the dispersion around a model."""
 
+    model: CPModel
+    storage: Any
+    seed: int = 0
+    known_loss: float | None = None
 
-def _huber(loss: Loss, mean_loss: float) -> float:
-    """Return the dispersion under which exp(-l / dispersion) is the most likely density for that
-    mean loss.
-    """
-    from scipy.optimize import minimize_scalar
+    @property
+    def mean_loss(self) -> float:
+        """The mean loss of the model on the data."""
+        return self.model.loss(self.storage) if self.known_loss is None else self.known_loss
 
-    delta = loss.params[0]
-    mean_loss = max(mean_loss, 1e-12 * delta**2)
+    @property
+    def freedom(self) -> int:
+        """Numbers that the model is free to choose; the scale of a component counts once."""
+        return self.model.rank * (sum(self.model.shape) - self.model.order + 1)
 
-    def cost(log_dispersion: float) -> float:
-        dispersion = float(np.exp(log_dispersion))
-        return float(np.log(huber_normaliser(delta, dispersion)) + mean_loss / dispersion)
+    @property
+    def correction(self) -> float:
+        n_observed = max(self.storage.n_observed, 1)
+        return float(n_observed / max(n_observed - self.freedom, 1))
 
-    centre = float(np.log(2.0 * mean_loss))
-    best = minimize_scalar(cost, bounds=(centre - 5.0, centre + 15.0), method="bounded")
-    return float(np.exp(best.x))
+    @property
+    def mean_log(self) -> float:
+        """The weighted mean of log x over the observed cells."""
+        total = 0.0
+        for x, w in self.storage.weighted_values():
+            logs = np.log(np.maximum(x, LEAST))
+            total += float((logs if w is None else w * logs).sum(dtype=np.float64))
+        return total / max(self.storage.n_observed, LEAST)
+
+    def pearson(self, variance: Variance) -> float:
+        return _pearson(self.storage, self.model, variance, self.seed)
 
 
 @singledispatch
-def _pearson(storage: Storage, model: CPModel, power: float, seed: int) -> float:
-    """The mean over the observed cells of (x - m)² / m^power."""
+def _pearson(storage: Storage, model: CPModel, variance: Variance, seed: int) -> float:
+    """Return the mean over the observed cells, or a sample, of (x - mean)² / variance(mean)."""
     raise TypeError(f"{type(storage).__name__} is no storage whose cells can be compared.")
 
 
 @_pearson.register
-def _(storage: Dense, model: CPModel, power: float, seed: int) -> float:
+def _(storage: Dense, model: CPModel, variance: Variance, seed: int) -> float:
     cells = random_cells(storage.shape, SAMPLED_CELLS, np.random.default_rng(seed))
     w = weights_at(storage, cells)
     seen = tuple(index[w != 0] for index in cells)
-    found = _squares(model, seen, storage.array[seen], power)
+    found = _squares(model, seen, storage.array[seen], variance)
     return float(np.average(found, weights=w[w != 0]))
 
 
 @_pearson.register
-def _(storage: SparseTensor, model: CPModel, power: float, seed: int) -> float:
+def _(storage: SparseTensor, model: CPModel, variance: Variance, seed: int) -> float:
     rng = np.random.default_rng(seed)
     nnz = storage.nnz
     chosen = np.arange(nnz) if nnz <= SAMPLED_CELLS else rng.integers(nnz, size=SAMPLED_CELLS)
     stored = tuple(column[chosen].astype(np.intp) for column in storage.indices)
-    found = _squares(model, stored, storage.values[chosen], power)
+    found = _squares(model, stored, storage.values[chosen], variance)
     w = weights_at(storage, stored)
     if storage.absent == "unobserved":
         return float(np.average(found, weights=w))
     # Every cell as if it were a zero, then what the others add to that.
-    surplus = np.mean(w * (found - _squares(model, stored, 0.0, power))) if nnz else 0.0
+    surplus = np.mean(w * (found - _squares(model, stored, 0.0, variance))) if nnz else 0.0
     cells = random_cells(storage.shape, SAMPLED_CELLS, rng)
-    zeros = np.average(_squares(model, cells, 0.0, power), weights=weights_at(storage, cells))
+    zeros = np.average(_squares(model, cells, 0.0, variance), weights=weights_at(storage, cells))
     return float(zeros + surplus * nnz / storage.n_observed)
 
 
 @_pearson.register
-def _(storage: PartitionedTensor, model: CPModel, power: float, seed: int) -> float:
+def _(storage: PartitionedTensor, model: CPModel, variance: Variance, seed: int) -> float:
     """Missing cells of data that is not in memory count as zeros."""
     rng = np.random.default_rng(seed)
     events = storage.some_events(SAMPLED_CELLS, rng)
     stored = tuple(events.rows(slice(None)))
     w = np.ones(len(events)) if events.weights is None else events.weights
-    found = _squares(model, stored, events.values, power)
+    found = _squares(model, stored, events.values, variance)
     if storage.absent == "unobserved":
         return float(np.average(found, weights=w))
-    surplus = np.mean(w * found - _squares(model, stored, 0.0, power))
-    zeros = _squares(model, random_cells(storage.shape, SAMPLED_CELLS, rng), 0.0, power).mean()
+    surplus = np.mean(w * found - _squares(model, stored, 0.0, variance))
+    zeros = _squares(model, random_cells(storage.shape, SAMPLED_CELLS, rng), 0.0, variance).mean()
     return float(
         (zeros * storage.n_cells + surplus * storage.n_events) / max(storage.n_observed, 1)
     )
 
 
-def _squares(model: CPModel, cells: Any, x: Any, power: float) -> np.ndarray:
-    mean = np.maximum(model.mean(cells).astype(np.float64), 1e-12)
-    squares: np.ndarray = (np.asarray(x, np.float64) - mean) ** 2 / mean**power
+def _squares(model: CPModel, cells: Any, x: Any, variance: Variance) -> np.ndarray:
+    mean = model.mean(cells).astype(np.float64)
+    squares: np.ndarray = (np.asarray(x, np.float64) - mean) ** 2 / variance(mean)
     return squares

@@ -11,9 +11,8 @@ from smartcpd._data.opening import as_storage, in_memory
 from smartcpd._data.storage import Dense, SparseTensor, Storage
 from smartcpd._fitting.model import CPModel
 from smartcpd._inference import dispersion as dispersions
-from smartcpd._inference.likelihood import log_base, slice_log_likelihoods
+from smartcpd._inference.likelihood import slice_log_likelihoods
 from smartcpd._inference.streaming.transform import checked_mode
-from smartcpd._inference.surprise import needs_dispersion, tail_probability
 from smartcpd.errors import InvalidParameterError
 from smartcpd.losses import Loss
 
@@ -35,7 +34,6 @@ def score_samples(
     place = checked_mode(model, mode)
     storage = _storage(model, loss, X, absent, mask, weights)
     spread = _dispersion(model, storage, dispersion)
-    log_base(loss, np.zeros(0), spread)  # a loss without a distribution is refused here
     return slice_log_likelihoods(model, storage, place, spread)
 
 
@@ -55,7 +53,7 @@ def surprise(
             raise InvalidParameterError(
                 "mask= goes with a whole tensor; leave out of indices what was not observed."
             )
-        return tail_probability(loss, X, model.values(indices), dispersion)
+        return loss.tail_probability(X, model.values(indices), dispersion)
     storage = _storage(model, loss, X, absent, mask, None)
     spread = _dispersion(model, storage, dispersion)
     return _tail_probabilities(storage, model, loss, spread)
@@ -63,19 +61,19 @@ def surprise(
 
 @singledispatch
 def _tail_probabilities(
-    storage: Storage, model: CPModel, loss: Loss, dispersion: float | None
+    storage: Storage, model: CPModel, loss: Loss, dispersion: float
 ) -> np.ndarray:
     """How likely values as far out as those stored are; NaN for cells that are missing."""
     raise TypeError(f"{type(storage).__name__} is no storage whose values can be judged.")
 
 
 @_tail_probabilities.register
-def _(storage: SparseTensor, model: CPModel, loss: Loss, dispersion: float | None) -> np.ndarray:
-    return tail_probability(loss, storage.values, model.values(storage.indices), dispersion)
+def _(storage: SparseTensor, model: CPModel, loss: Loss, dispersion: float) -> np.ndarray:
+    return loss.tail_probability(storage.values, model.values(storage.indices), dispersion)
 
 
 @_tail_probabilities.register
-def _(storage: Dense, model: CPModel, loss: Loss, dispersion: float | None) -> np.ndarray:
+def _(storage: Dense, model: CPModel, loss: Loss, dispersion: float) -> np.ndarray:
     out = np.empty(storage.n_cells)
     for start in range(0, out.size, PIECE):
         ids = np.arange(start, min(start + PIECE, out.size))
@@ -83,7 +81,7 @@ def _(storage: Dense, model: CPModel, loss: Loss, dispersion: float | None) -> n
         x = storage.array[cells].astype(np.float64)
         if storage.weights is not None:
             x[storage.weights[cells] == 0] = np.nan
-        out[ids] = tail_probability(loss, x, model.values(cells), dispersion)
+        out[ids] = loss.tail_probability(x, model.values(cells), dispersion)
     return out.reshape(storage.shape)
 
 
@@ -106,16 +104,14 @@ def _storage(model: CPModel, loss: Loss, X: Any, absent: str, mask: Any, weights
     return storage
 
 
-def _dispersion(model: CPModel, storage: Storage, given: float | None) -> float | None:
-    """Return what the user gave, or an estimate where the loss leaves the size of the noise
-    open.
-    """
-    if given is not None:
-        if not given > 0:
-            raise InvalidParameterError(f"dispersion must be a positive number; got {given!r}.")
-        return float(given)
-    loss = _loss(model)
-    open_for_amounts = loss.name in ("poisson", "poisson-log")
-    if needs_dispersion(loss) or open_for_amounts:
-        return dispersions.estimate(model, storage)
-    return None
+def _dispersion(model: CPModel, storage: Storage, given: float | None) -> float:
+    """What the user gave, or an estimate where the loss leaves the size of the noise open."""
+    found = dispersions.estimate(model, storage) if given is None else given
+    return _loss(model).checked_dispersion(found)
+
+
+def dispersion(
+    model: CPModel, X: Any, absent: str = "zero", mask: Any = None, weights: Any = None
+) -> float | None:
+    """Estimate how widely data scatters about a model; see `CPModel.dispersion`."""
+    return dispersions.estimate(model, as_storage(X, absent, mask, weights))

@@ -27,7 +27,6 @@ from smartcpd._objectives.comparable import SteadyObjective
 from smartcpd._problem.bounds import bounds, check_bounds
 from smartcpd._problem.problem import Problem
 from smartcpd.errors import IncompatibleError
-from smartcpd.losses.gaussian import Gaussian
 
 RIDGE = 1e-12
 """The share of the trace that is added to the diagonal of V, for components that copy each
@@ -41,7 +40,7 @@ TINY = 1e-300
 
 
 def check(problem: Problem) -> None:
-    if not isinstance(problem.loss, Gaussian):
+    if problem.loss.divergence != 2.0:
         raise IncompatibleError(
             f"Solver 'als' is least squares, loss 'gaussian'; got loss '{problem.loss}'. "
             "Use solver='lbfgs' or solver='smd'."

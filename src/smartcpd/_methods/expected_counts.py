@@ -23,18 +23,12 @@ from smartcpd._objectives.sparse import SparseObjective
 from smartcpd._problem.problem import Problem
 from smartcpd.errors import IncompatibleError
 from smartcpd.losses import Loss
-from smartcpd.losses.bernoulli_odds import BernoulliOdds
-
-
-def slope(loss: Loss) -> float | None:
-    """Return the c of a loss that is c m - (something convex in log m); None for others."""
-    return 1.0 if loss.divergence == 1.0 or isinstance(loss, BernoulliOdds) else None
 
 
 def serves(problem: Problem) -> bool:
     """Whether the updates can fit a problem as a mixture with weights of its own."""
     plain = all(c.name == "nonnegative" for c in problem.constraints)
-    return slope(problem.loss) is not None and plain
+    return problem.loss.pseudo_count_slope is not None and plain
 
 
 def check(problem: Problem) -> None:
@@ -56,7 +50,7 @@ def expected_counts(
     value, gradient = objective.gradient(A)
     # With columns of unit sum and the weights in mode 0, Q is 1 there and the weights elsewhere.
     first = mixture.shape[0]
-    c = slope(loss)
+    c = loss.pseudo_count_slope
     assert c is not None
     counts = np.empty_like(A)
     counts[:first] = c - n_cells * gradient[:first]

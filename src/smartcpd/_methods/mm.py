@@ -12,7 +12,7 @@ import numpy as np
 
 from smartcpd._methods import multiplicative
 from smartcpd._methods.base import Method, Result, Task
-from smartcpd._methods.expected_counts import expected_counts, slope
+from smartcpd._methods.expected_counts import expected_counts
 from smartcpd._methods.extrapolation import descend
 from smartcpd._methods.mixture import Mixture
 from smartcpd._methods.multiplicative import Factors, Updates
@@ -98,7 +98,7 @@ class Passes:
 def check(problem: Problem) -> None:
     """Raise an error for problems that no update serves."""
     loss = problem.loss
-    if slope(loss) is None:
+    if loss.pseudo_count_slope is None:
         multiplicative.check(problem)
         return
     for mode, constraint in enumerate(problem.constraints):
@@ -115,7 +115,7 @@ def _run(task: Task) -> Result:
     tracker = Tracker.of_passes(task)
     A = tracker.best.copy()
     entries = entries_of(problem)
-    if slope(problem.loss) is None:
+    if problem.loss.pseudo_count_slope is None:
         updates = Updates.over(problem, settings.n_threads)
         updates.compile(A)
         entries *= len(problem.shape)

@@ -73,8 +73,7 @@ class TileDescents:
         self.region = Region(problem.shape, problem.loss, *bounds(problem))
         self.glimpse = CellSample(problem)
         self.loss: Estimate | None = None
-        cluster = self.storage.cluster
-        self.workers = None if cluster is None else cluster.for_fit(problem, settings)
+        self.workers = self.storage.cluster
         self._rounds: Iterator[list[tuple[RowsByMode, Found | None]]] | None = None
 
     def begin(self, A: np.ndarray) -> None:
@@ -128,7 +127,7 @@ class TileDescents:
             while tasks := [
                 self._task(run, rows) for rows in itertools.islice(tiles, self.workers.count)
             ]:
-                founds = self.workers.founds(tasks)
+                founds = self.workers.tile_descents(self.problem, self.settings, tasks)
                 yield [(task.rows, found) for task, found in zip(tasks, founds, strict=True)]
             return
         for rows, tile in self.storage.tiles(self._tiles(run), self.problem.loss):

@@ -13,7 +13,6 @@ from smartcpd._common.model_cells import values_at
 from smartcpd._common.stacked import offsets, unstack
 from smartcpd._data.storage import Dense, SparseTensor, Storage
 from smartcpd._data.tiled import TiledArray
-from smartcpd._kernels.compiling import Block
 from smartcpd._objectives import Estimate
 from smartcpd._problem.problem import Problem
 from smartcpd.partitions.tensor import PartitionedTensor
@@ -44,14 +43,14 @@ class CellSample:
 
     def estimate(self, A: np.ndarray) -> Estimate:
         """The mean loss, for cells that are like all the others."""
-        values = self._entrywise(self._problem.loss.values_block("float64"), self._cells.model(A))
+        values = self._problem.loss.values_at(self._cells.x, self._cells.model(A))
         mean = self._mean(values)
         return Estimate(mean, float(np.linalg.norm(self._cells.weights * (values - mean))))
 
     def error(self, A: np.ndarray, B: np.ndarray) -> float:
         """The standard error of the difference between two models' losses, over all cells."""
-        block = self._problem.loss.values_block("float64")
-        of_A, of_B = (self._entrywise(block, self._cells.model(each)) for each in (A, B))
+        x, model = self._cells.x, self._cells.model
+        of_A, of_B = (self._problem.loss.values_at(x, model(each)) for each in (A, B))
         apart = of_A - of_B - self._mean(of_A - of_B)
         variance = self._mean(self._cells.own_weights * apart**2)
         return math.sqrt(variance / self._problem.storage.n_observed)
@@ -61,7 +60,8 @@ class CellSample:
         model.
         """
         m = self._cells.model(A)
-        return abs(self._mean(np.abs(self._slope(m)) * m * m)) or 1.0
+        bend = self._problem.loss.bends_at(self._cells.x, m)
+        return abs(self._mean(np.abs(bend) * m * m)) or 1.0
 
     def resolution(self, A: np.ndarray) -> float:
         """Return how far noise alone moves the minimal mean loss: dispersion * parameters /
@@ -76,9 +76,9 @@ class CellSample:
         that fits its model, sigma² for Gaussian data, 0 for data without noise. A cell that counts
         twice is as noisy as two that always agree.
         """
-        m = self._cells.model(A)
-        pull = m * self._derivative(m)
-        curvature = self._mean(self._slope(m) * m * m)
+        loss, x, m = self._problem.loss, self._cells.x, self._cells.model(A)
+        pull = m * loss.slopes_at(x, m)
+        curvature = self._mean(loss.bends_at(x, m) * m * m)
         size = self._mean(np.abs(pull))
         # A loss without curvature, such as an absolute error, has the size of its slope instead.
         curved = curvature > 1e-6 * size
@@ -87,19 +87,6 @@ class CellSample:
 
     def _mean(self, values: np.ndarray) -> float:
         return float(values @ self._cells.weights)
-
-    def _slope(self, m: np.ndarray) -> np.ndarray:
-        # The difference is one-sided, since m - h could leave the domain of the loss.
-        h = 1e-5 * np.abs(m) + 1e-9
-        return (self._derivative(m + h) - self._derivative(m)) / h
-
-    def _derivative(self, m: np.ndarray) -> np.ndarray:
-        return self._entrywise(self._problem.loss.derivative_block("float64"), m)
-
-    def _entrywise(self, block: Block, m: np.ndarray) -> np.ndarray:
-        out = np.empty_like(m)
-        block(self._cells.x, m, self._problem.loss.params, out)
-        return out
 
 
 @singledispatch

@@ -18,22 +18,6 @@ extreme and mostly noise.
 """
 
 
-def fisher_weights(loss: Loss, m: np.ndarray) -> np.ndarray:
-    """The expected second derivative of the loss of cells whose model is m.
-
-    For the losses of exponential families this is the second derivative at x = E x; it is found
-    here by a difference, so that it exists for a user's own loss as well.
-    """
-    m = np.ascontiguousarray(m, dtype=np.float64)
-    x = np.ascontiguousarray(loss.mean(m, loss.params), dtype=np.float64)
-    h = 1e-5 * np.abs(m) + 1e-9
-    derivative = loss.derivative_block("float64")
-    low, high = np.empty_like(m), np.empty_like(m)
-    derivative(x, m, loss.params, low)
-    derivative(x, m + h, loss.params, high)
-    return np.maximum((high - low) / h, 0.0)
-
-
 @dataclass(frozen=True)
 class Marginals:
     """Fisher weights as a mean and a relative weight for every row of the stacked factors."""
@@ -59,7 +43,7 @@ class Marginals:
         m = values_at(unstack(A, shape), np.ones(A.shape[1]), indices)
         if loss.domain is Domain.NONNEGATIVE:
             m = np.maximum(m, LOWEST * m.mean())
-        w = fisher_weights(loss, m)
+        w = loss.expected_bends(m)
         mean = float(w.mean())
         if not np.isfinite(mean) or mean <= 0:
             return cls(1.0, np.ones(A.shape[0]))

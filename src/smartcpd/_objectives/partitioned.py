@@ -13,7 +13,7 @@ from smartcpd._data.event_sums import Sum
 from smartcpd._objectives.base import Estimate, objective_of
 from smartcpd._objectives.sparse import SparseObjective
 from smartcpd.losses import Loss
-from smartcpd.partitions.tensor import PartitionedTensor
+from smartcpd.partitions.tensor import EventSum, PartitionedTensor
 
 
 @dataclass(frozen=True)
@@ -38,14 +38,8 @@ class PartitionedObjective(SparseObjective):
         return self.estimate
 
     def _sum(self, kind: str, A: np.ndarray, want_gradient: bool, convex: bool = False) -> Sum:
-        total, G = 0.0, np.zeros_like(A) if want_gradient else A
-        for block, found in self.storage.event_sums(
-            self.loss, kind, A, want_gradient, self.n_threads, convex
-        ):
-            total += found.total
-            if want_gradient:
-                block.add(G, found.gradient)
-        return Sum(total, G)
+        wanted = EventSum(self.loss, kind, want_gradient, convex)
+        return wanted.joined(self.storage.event_sums(wanted, A, self.n_threads), A)
 
 
 @objective_of.register

@@ -11,8 +11,7 @@ from smartcpd import losses
 from smartcpd._data.opening import as_storage
 from smartcpd._data.storage.observed import is_whole
 from smartcpd.errors import InvalidDataError
-from smartcpd.losses import Loss
-from smartcpd.losses.base import Data
+from smartcpd.losses import Data, Dispersion, Loss
 
 
 class Choice(NamedTuple):
@@ -101,7 +100,7 @@ def as_chosen(X: Any, loss: Loss, absent: str = "zero") -> Choice:
     if loss.data is Data.COUNTS and not is_whole(as_storage(X, absent)):
         reason += "; not all values are whole numbers, so they are no counts and " + (
             "are fitted by their Kullback-Leibler divergence"
-            if loss.name.startswith("poisson")
+            if loss.dispersion is Dispersion.OF_AMOUNTS
             else "probabilities under the loss mean little"
         )
     return Choice(loss, reason)

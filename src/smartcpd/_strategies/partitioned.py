@@ -14,7 +14,6 @@ import numpy as np
 from smartcpd._common.memory import budget
 from smartcpd._data.storage import SparseTensor
 from smartcpd._methods.base import Method, Result, Settings
-from smartcpd._methods.expected_counts import slope
 from smartcpd._methods.lbfgs import lbfgs
 from smartcpd._methods.mm import check as check_mm
 from smartcpd._methods.mm import mm
@@ -44,7 +43,7 @@ SMOOTHING = 1.0
 
 def finish_of(problem: Problem) -> Method:
     """What goes on from a start by full passes."""
-    return mm if slope(problem.loss) is not None and _multiplies(problem) else lbfgs
+    return mm if problem.loss.pseudo_count_slope is not None and _multiplies(problem) else lbfgs
 
 
 def _multiplies(problem: Problem) -> bool:
@@ -109,7 +108,7 @@ def _solver_for(inner: Problem, settings: Settings) -> Strategy | Method:
 def _lifted(problem: Problem, inner: Problem, factors: list[np.ndarray]) -> list[np.ndarray]:
     """Return factors for all entries from those for a sample."""
     storage, sample = problem.stored_as(PartitionedTensor), inner.stored_as(SparseTensor)
-    adds_up = problem.loss.link(2.0) == 2.0 or slope(problem.loss) is not None
+    adds_up = problem.loss.link(2.0) == 2.0 or problem.loss.pseudo_count_slope is not None
     if storage.absent == "unobserved" or not adds_up:
         return factors
     share = sample.n_events / storage.n_events

@@ -12,7 +12,6 @@ import numpy as np
 
 from smartcpd import constraints
 from smartcpd._methods.base import Method, Result, Settings, Task
-from smartcpd._methods.expected_counts import slope
 from smartcpd._methods.mm import mm
 from smartcpd._problem.problem import Problem
 from smartcpd._strategies.base import Search, Strategy
@@ -29,7 +28,8 @@ def serves(problem: Problem) -> bool:
     """Whether the data is dense counts or events with factors of the right kind."""
     names = {c.name for c in problem.constraints}
     dense = problem.storage.absent == "none"
-    return dense and slope(problem.loss) is not None and names <= {"simplex", "nonnegative"}
+    counted = problem.loss.pseudo_count_slope is not None
+    return dense and counted and names <= {"simplex", "nonnegative"}
 
 
 def check(problem: Problem) -> None:

@@ -270,7 +270,7 @@ class SparseSearch:
     @property
     def passes_tell_the_loss(self) -> bool:
         """Whether passes of the starts are made with the loss of the problem."""
-        return self.passes.loss == self.problem.loss
+        return self.problem.loss.divergence == 1.0
 
     def pass_over(self, mixture: Mixture, smoothing: float) -> tuple[float, Mixture]:
         """The loss of a mixture, and the mixture after a pass over the nonzeros."""

@@ -13,7 +13,7 @@ from smartcpd._data.labels import Kind, Mode
 from smartcpd._data.storage import SparseTensor
 from smartcpd._data.tns import read_tns
 from smartcpd.datasets.files import DataFile
-from smartcpd.datasets.real import RealData, coded, counted
+from smartcpd.datasets.real import RealData, counted
 from smartcpd.errors import InvalidParameterError
 
 SHAPE = (6186, 24, 77, 32)
@@ -94,15 +94,11 @@ def _of_frostt(path: Path) -> RealData:
 def _of_2022(path: Path) -> RealData:
     with gzip.open(path, "rt", newline="") as lines:
         dates, hours, areas, types = zip(*list(csv.reader(lines))[1:], strict=True)
-    days, day = coded(np.array(dates, dtype="datetime64[D]"))
-    hour_names, hour = coded(np.array(hours, dtype=int))
-    area_names, area = coded(np.array(areas, dtype=int))
-    type_names, kind = coded(np.array(types))
-    modes = (
-        Mode("day", days),
-        Mode("hour", hour_names, Kind.CYCLE),
-        Mode("community area", area_names, Kind.CATEGORY),
-        Mode("type", type_names),
+    columns = (
+        ("day", np.array(dates, dtype="datetime64[D]"), Kind.TIME),
+        ("hour", np.array(hours, dtype=int), Kind.CYCLE),
+        ("community area", np.array(areas, dtype=int), Kind.CATEGORY),
+        ("type", np.array(types), Kind.CATEGORY),
     )
     source = "Chicago crime, January to November 2022 (the paper's covers 2001 to 2017)"
-    return counted((day, hour, area, kind), modes, source)
+    return counted(columns, source)

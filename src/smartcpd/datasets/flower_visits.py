@@ -9,9 +9,9 @@ from urllib.request import urlopen
 
 import numpy as np
 
-from smartcpd._data.labels import Mode
+from smartcpd._data.labels import Kind
 from smartcpd.datasets.files import DataFile
-from smartcpd.datasets.real import RealData, coded, counted
+from smartcpd.datasets.real import RealData, counted
 from smartcpd.errors import InvalidDataError
 
 YEARS = range(2011, 2016)
@@ -77,13 +77,13 @@ def pollinators(*, fetch: bool = True) -> RealData:
         raise InvalidDataError(
             f"The table has no visits of {YEARS[0]} to {YEARS[-1]}; get it from {SA026.page}."
         )
-    insects, plants, dates = (np.array(column) for column in zip(*visits, strict=True))
-    modes, rows = [], []
-    for name, column in (("pollinator", insects), ("plant", plants), ("day", dates)):
-        labels, codes = coded(column.astype("datetime64[D]") if name == "day" else column)
-        modes.append(Mode(name, labels))
-        rows.append(codes)
-    return counted(rows, modes, "plant-pollinator network, 2011 to 2015 (Andrews Forest SA026)")
+    insects, plants, dates = zip(*visits, strict=True)
+    columns = (
+        ("pollinator", np.array(insects), Kind.CATEGORY),
+        ("plant", np.array(plants), Kind.CATEGORY),
+        ("day", np.array(dates, dtype="datetime64[D]"), Kind.TIME),
+    )
+    return counted(columns, "plant-pollinator network, 2011 to 2015 (Andrews Forest SA026)")
 
 
 def _visits(path: Path) -> Iterator[tuple[str, str, str]]:

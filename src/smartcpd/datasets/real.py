@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from smartcpd._data.labels import LabelledTensor, Mode
+from smartcpd._data.labels import Kind, LabelledTensor, Mode
 from smartcpd._data.storage import SparseTensor
 
 
@@ -39,16 +39,18 @@ class RealData(LabelledTensor):
         return f"RealData({names}; {self.tensor!r}; {self.source})"
 
 
-def counted(rows: Sequence[np.ndarray], modes: Sequence[Mode], source: str) -> RealData:
-    """Count events into a tensor of the smallest integers that hold the counts."""
-    shape = tuple(len(mode) for mode in modes)
-    cells, counts = np.unique(np.ravel_multi_index(tuple(rows), shape), return_counts=True)
+def counted(columns: Sequence[tuple[str, np.ndarray, Kind]], source: str) -> RealData:
+    """Count the rows of a table into a tensor of the smallest integers that hold the counts.
+
+    Every column, given by name, labels and kind, becomes a mode of its distinct labels, sorted.
+    """
+    modes, places = [], []
+    for name, labels, kind in columns:
+        distinct, place = np.unique(labels, return_inverse=True)
+        modes.append(Mode(name, distinct, kind))
+        places.append(place)
+    shape = tuple(map(len, modes))
+    cells, counts = np.unique(np.ravel_multi_index(tuple(places), shape), return_counts=True)
     values = counts.astype(np.min_scalar_type(int(counts.max())))
     tensor = SparseTensor(np.unravel_index(cells, shape), values, shape)
     return RealData(tensor, tuple(modes), source=source)
-
-
-def coded(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct labels, sorted, and the place of each row's label among them."""
-    names, codes = np.unique(labels, return_inverse=True)
-    return names, codes.reshape(-1)

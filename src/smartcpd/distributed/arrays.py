@@ -10,7 +10,8 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,16 +19,14 @@ import numpy as np
 from smartcpd._common import threads
 from smartcpd._common.memory import budget, readable
 from smartcpd._data.storage.dense import Dense
-from smartcpd._data.tiled.source import source_of
+from smartcpd._data.tiled.source import Source
 from smartcpd._data.tiled.storage import TiledArray, Where
-from smartcpd._data.tiled.tiles import RowsByMode
 from smartcpd._methods.base import Settings
 from smartcpd._methods.one_tile import Found, TileTask, descended
 from smartcpd._objectives.tiled import BlockSum, block_sum
 from smartcpd._problem.checkpoints.journal import Journal
 from smartcpd._problem.problem import Problem
-from smartcpd.distributed.sharing import workers_of
-from smartcpd.distributed.traffic import Traffic
+from smartcpd.distributed.workers import Workers, least_memory
 from smartcpd.errors import ClusterError, IncompatibleError, InvalidDataError
 from smartcpd.losses import Loss
 
@@ -35,22 +34,50 @@ TILES_A_WORKER = 2
 """Least number of tiles for each worker, so that all have something to do."""
 
 
-class ArrayCluster:
-    """A cluster whose workers can all read an array."""
+@dataclass(frozen=True)
+class Question:
+    """What the tasks of a round have in common."""
 
-    def __init__(self, client: Any) -> None:
-        self.client = client
-        self.traffic = Traffic()
-        workers = list(workers_of(client).values())
-        self.count = len(workers)
-        self.n_threads = min(int(worker["nthreads"]) for worker in workers)
-        limits = [int(w["memory_limit"]) for w in workers if w.get("memory_limit")]
-        self.memory = min(limits) // 2 if limits else budget(None)
-        """The bytes that a fit may use on the smallest worker."""
+    read: Callable[..., Dense]
+    """Reads a part of the array and checks it for the loss."""
+    loss: Loss
+    compute: Callable[[Dense, Any], Any]
+    """Computes what is asked from the part and from what a task knows besides."""
+    n_threads: int
 
-    def for_fit(self, problem: Problem, settings: Settings) -> TileWorkers:
-        """The workers, as one fit asks them for descents on tiles."""
-        return TileWorkers(self, problem, settings)
+    def answer(self, cells: Any, where: Sequence[Any], task: Any) -> tuple[Any, float]:
+        """Answer a task, on a worker; the seconds returned begin when the part is there."""
+        with threads.limited_to(threads.resolve(self.n_threads)):
+            part = self.read(where, self.loss) if cells is None else _dense(cells, self.loss)
+            began = time.perf_counter()
+            return self.compute(part, task), time.perf_counter() - began
+
+
+class ArrayWorkers(Workers):
+    """Workers that can all read an array, and are asked about parts of it."""
+
+    def remark(self) -> str:
+        return self.traffic.remark(f"{self.count} workers", "reading and communication")
+
+    def tile_descents(
+        self, problem: Problem, settings: Settings, tasks: Sequence[TileTask]
+    ) -> list[Found | None]:
+        """Return what descents found, in the order of tasks; None for tiles without observed cells.
+
+        All are made at the same time, as far as there are workers.
+        """
+        storage = problem.stored_as(TiledArray)
+        slim = without_results(storage)
+        settings = replace(settings, journal=Journal(), n_threads=self.n_threads)
+        compute = partial(_tile_answer, replace(problem, storage=slim), settings)
+        found = self.ask(
+            storage,
+            Question(slim.gathered, problem.loss, compute, self.n_threads),
+            [(task.rows, task) for task in tasks],
+            sent=sum(task.before.nbytes for task in tasks),
+        )
+        self.traffic.received += sum(f.A.nbytes for f in found if f is not None)
+        return found
 
     def block_sums(
         self,
@@ -60,12 +87,9 @@ class ArrayCluster:
         want_gradient: bool,
     ) -> list[BlockSum | None]:
         """Return the sums over blocks, in their order, each computed by some worker."""
-        common = (slim(storage), loss, want_gradient, self.n_threads)
-        found = self.ask(
-            [(_block_answer, common, self.cells(storage, where), where, A) for where, A in tasks],
-            [named(storage, [np.arange(s.start, s.stop) for s in where]) for where, _ in tasks],
-            sent=sum(A.nbytes for _, A in tasks),
-        )
+        compute = partial(_block_answer, loss, want_gradient, self.n_threads)
+        question = Question(without_results(storage).block, loss, compute, self.n_threads)
+        found = self.ask(storage, question, tasks, sent=sum(A.nbytes for _, A in tasks))
         self.traffic.received += sum(f.gradient.nbytes for f in found if f is not None)
         return found
 
@@ -85,21 +109,29 @@ class ArrayCluster:
             array = array[(*[slice(None)] * mode, chosen)]
         return self.client.compute(array) if hasattr(array, "dask") else array
 
-    def ask(self, tasks: Sequence[tuple[Any, ...]], names: Sequence[str], sent: int) -> list[Any]:
-        """Return what tasks return, in their order; a task is a function and its arguments.
+    def ask(
+        self, storage: TiledArray, question: Question, tasks: Sequence[tuple[Any, Any]], sent: int
+    ) -> list[Any]:
+        """Return what workers compute, in the order of tasks.
 
-        Every function returns its seconds as well. ``names`` are what messages call the parts of
-        the array that tasks are about.
+        A task has the slices or rows of the part of the array that it is about, and what is known
+        of it besides.
         """
         from distributed import KilledWorker
         from distributed.comm import CommClosedError
 
         began = time.perf_counter()
         try:
-            futures = [self.client.submit(*task, pure=False) for task in tasks]
+            futures = [
+                self.client.submit(
+                    question.answer, self.cells(storage, where), where, task, pure=False
+                )
+                for where, task in tasks
+            ]
             answers = self.client.gather(futures)
         except (KilledWorker, MemoryError) as error:
-            failed = [n for n, f in zip(names, futures, strict=True) if f.status == "error"]
+            pairs = zip(tasks, futures, strict=True)
+            failed = [named(storage, where) for (where, _), f in pairs if f.status == "error"]
             what = "had no memory left for" if isinstance(error, MemoryError) else "died with"
             raise ClusterError(
                 f"Workers {what} {', '.join(failed) or 'a part of the array'}. If it is too large "
@@ -107,77 +139,33 @@ class ArrayCluster:
             ) from error
         except (CommClosedError, TimeoutError, CancelledError) as error:
             raise ClusterError(f"The scheduler is lost ({error}).") from error
-        self.traffic.rounds += 1
-        self.traffic.sent += sent
-        self.traffic.seconds += time.perf_counter() - began
         busy = sum(seconds for _, seconds in answers) / self.count
-        self.traffic.computed += max(busy, *(seconds for _, seconds in answers))
+        self.traffic.sent += sent
+        self.traffic.add_round(began, max(busy, *(seconds for _, seconds in answers)))
         return [found for found, _ in answers]
 
 
-class TileWorkers:
-    """Runs descents on tiles on the workers of a cluster, for one run of a solver."""
-
-    def __init__(self, cluster: ArrayCluster, problem: Problem, settings: Settings) -> None:
-        self.cluster = cluster
-        self.count = cluster.count
-        self.storage = problem.stored_as(TiledArray)
-        self.common = (
-            replace(problem, storage=slim(self.storage)),
-            replace(settings, journal=Journal(), n_threads=cluster.n_threads),
-        )
-
-    def founds(self, tasks: Sequence[TileTask]) -> list[Found | None]:
-        """Return what descents found, in the order of tasks; None for tiles without observed cells.
-
-        All are made at the same time, as far as there are workers.
-        """
-        found = self.cluster.ask(
-            [
-                (_tile_answer, self.common, self.cluster.cells(self.storage, task.rows), task)
-                for task in tasks
-            ],
-            [named(self.storage, task.rows) for task in tasks],
-            sent=sum(task.before.nbytes for task in tasks),
-        )
-        self.cluster.traffic.received += sum(f.A.nbytes for f in found if f is not None)
-        return found
-
-
-def named(storage: TiledArray, rows: RowsByMode) -> str:
-    """What a message calls some rows of every mode."""
+def named(storage: TiledArray, where: Sequence[Any]) -> str:
+    """Return what a message calls the part of an array at some slices or rows."""
+    rows = [np.arange(size)[chosen] for size, chosen in zip(storage.shape, where, strict=True)]
     extent = " x ".join(f"{r[0]} to {r[-1]}" for r in rows)
     size = math.prod(len(r) for r in rows) * storage.cell_bytes
     return f"the cells {extent} ({readable(size)})"
 
 
-def slim(storage: TiledArray) -> TiledArray:
-    """Without what was computed here, which would be sent along with every task."""
+def without_results(storage: TiledArray) -> TiledArray:
+    """Return a storage without what was computed here, which every task would carry along."""
     return TiledArray(storage.source, storage.max_memory, storage.mask, storage.weights)
 
 
-def _tile_answer(common: tuple[Problem, Settings], cells: Any, task: TileTask) -> Any:
-    """Descend on a tile, on a worker; the seconds returned begin when the tile is there."""
-    problem, settings = common
-    storage = problem.stored_as(TiledArray)
-    with threads.limited_to(threads.resolve(settings.n_threads)):
-        loss = problem.loss
-        tile = storage.gathered(task.rows, loss) if cells is None else _dense(cells, loss)
-        began = time.perf_counter()
-        found = descended(replace(problem, storage=tile), settings, task)
-        return found, time.perf_counter() - began
+def _tile_answer(problem: Problem, settings: Settings, tile: Dense, task: TileTask) -> Found | None:
+    return descended(replace(problem, storage=tile), settings, task)
 
 
 def _block_answer(
-    common: tuple[TiledArray, Loss, bool, int], cells: Any, where: Where, A: np.ndarray
-) -> Any:
-    """Sum over a block, on a worker; the seconds returned begin when the block is there."""
-    storage, loss, want_gradient, n_threads = common
-    with threads.limited_to(threads.resolve(n_threads)):
-        block = storage.block(where, loss) if cells is None else _dense(cells, loss)
-        began = time.perf_counter()
-        found = block_sum(block, loss, A, want_gradient, threads.resolve(n_threads))
-        return found, time.perf_counter() - began
+    loss: Loss, want_gradient: bool, n_threads: int, block: Dense, A: np.ndarray
+) -> BlockSum | None:
+    return block_sum(block, loss, A, want_gradient, threads.resolve(n_threads))
 
 
 def _dense(cells: list[Any], loss: Loss) -> Dense:
@@ -190,43 +178,20 @@ def _dense(cells: list[Any], loss: Loss) -> Dense:
         raise InvalidDataError(f"{error} {where}") from None
 
 
-def fit_array_on(client: Any, X: Any, parameters: dict[str, Any], fit: Callable[..., Any]) -> Any:
-    """Fit an array that all workers can read, by descents on its tiles."""
-    source = source_of(X)
-    assert source is not None
-    if source.title == "an HDF5 data set" or isinstance(X, np.memmap):
+def shared_array(client: Any, source: Source, parameters: dict[str, Any]) -> TiledArray:
+    """Return an array that all workers can read, with what the parameters of a fit say of it."""
+    if source.title == "an HDF5 data set" or isinstance(source.array, np.memmap):
         raise IncompatibleError(
             f"Workers cannot share {source.title}; pass a Zarr or Dask array, for example "
             "dask.array.from_zarr(path)."
         )
-    cluster = ArrayCluster(client)
-    storage = TiledArray(
+    workers = ArrayWorkers(client)
+    memory = least_memory(workers.initial.values())
+    return TiledArray(
         source,
-        budget(parameters.pop("max_memory") or cluster.memory),
+        budget(parameters.pop("max_memory") or (memory and memory // 2)),
         parameters.pop("mask"),
         parameters.pop("weights"),
-        cluster=cluster,
-        tile_cells=source.n_cells / (TILES_A_WORKER * cluster.count),
+        cluster=workers,
+        tile_cells=source.n_cells / (TILES_A_WORKER * workers.count),
     )
-    try:
-        found = fit(storage, **parameters)
-    except ClusterError as error:
-        raise with_checkpoint(error, parameters.get("checkpoint")) from error
-    traffic = cluster.traffic
-    each = readable((traffic.sent + traffic.received) / max(traffic.rounds, 1))
-    remark = (
-        f"On {cluster.count} workers: {traffic.rounds} rounds with {each} each, "
-        f"{100 * traffic.share:.0f} % of their time reading and communication."
-    )
-    status = found.status._replace(reason=f"{found.status.reason} {remark}")
-    return replace(found, status=status, traffic=traffic)
-
-
-def with_checkpoint(error: ClusterError, path: Any) -> ClusterError:
-    """Return the same error with the advice to resume from the checkpoint, if there is one."""
-    how = (
-        f"The checkpoint is in {path}: go on from it with resume=True and another client."
-        if path is not None
-        else "The work is lost; with checkpoint=path another client could go on with it."
-    )
-    return ClusterError(f"{error} {how}")

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import singledispatch
 from typing import Any
 
 from smartcpd._problem.problem import check_integer
 from smartcpd.errors import IncompatibleError, InvalidParameterError, MissingExtraError
-from smartcpd.partitions.held import HeldParts, held_parts
+from smartcpd.partitions.held import held_parts
 from smartcpd.partitions.tensor import PartitionedTensor
 
 
@@ -68,25 +66,14 @@ def as_cluster(client: Any) -> Cluster:
     return cluster
 
 
-@singledispatch
 def parts_of(X: Any) -> PartitionedTensor:
     """Return what a cluster can share out: a partitioned folder, or a list of tensors."""
+    if isinstance(X, PartitionedTensor):
+        return X
+    if isinstance(X, list | tuple):
+        return held_parts(X)
     raise IncompatibleError(
         f"client= shares out a partitioned folder, or a list of tensors that follow each other "
         f"along mode 0; got {type(X).__name__}. Write it with smartcpd.write('x.parts', X) and "
         "pass smartcpd.read('x.parts')."
     )
-
-
-@parts_of.register
-def _(X: PartitionedTensor) -> PartitionedTensor:
-    return X
-
-
-@parts_of.register(list)
-@parts_of.register(tuple)
-def _(X: Sequence[Any]) -> PartitionedTensor:
-    return held_parts(X)
-
-
-__all__ = ["Cluster", "HeldParts", "as_cluster", "parts_of"]

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from smartcpd.distributed.sharing import workers_of
 from smartcpd.distributed.worker import Answer, Shard
+from smartcpd.distributed.workers import workers_of
 from smartcpd.errors import ClusterError
 
 if TYPE_CHECKING:
@@ -40,8 +40,7 @@ class Inquiry:
 
     def ask(self, make: Arguments, with_entries: bool = False) -> None:
         """Send the question to the worker that has the shard."""
-        task = self.pool.submit(self.shard, self.question, make(self.shard), with_entries)
-        self.futures.append(task)
+        self.futures.append(self.pool.submit(self, make(self.shard), with_entries))
         self.asked_of = self.pool.homes[self.shard.number]
 
     def look(self, present: set[str]) -> None:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
-from smartcpd._data.storage.entries import Entries
 from smartcpd.distributed.cluster import Cluster
 from smartcpd.distributed.inquiry import Arguments, Inquiry
-from smartcpd.distributed.sharing import LOOK, check_memory, gone, lightest, shards_of, workers_of
-from smartcpd.distributed.traffic import Traffic, size
+from smartcpd.distributed.sharing import check_memory, lightest, shards_of
+from smartcpd.distributed.traffic import size
 from smartcpd.distributed.worker import Shard, answer, forget
+from smartcpd.distributed.workers import LOOK, Workers, check_running, workers_of
 from smartcpd.partitions.tensor import PartitionedTensor
 
 PATIENCE = 3.0
@@ -24,36 +24,23 @@ LEAST_PATIENCE = 5.0
 """Least number of seconds before that, since loading and compiling take a while at first."""
 
 
-@dataclass
-class Pool:
+class Pool(Workers):
     """The workers of a fit, and which of them has which shard."""
 
-    client: Any
-    shards: list[Shard]
-    n_threads: int
-    """Number of threads of a worker."""
-    entries: Callable[[Shard], list[Entries]] | None = None
-    """Returns the entries of a shard, for workers that cannot load it themselves."""
-    homes: dict[int, str] = field(default_factory=dict)
-    """The address of the worker that has each shard, by the shard's number."""
-    traffic: Traffic = field(default_factory=Traffic)
-    moved: int = 0
-    """How many shards had to be given to another worker."""
-    local_updates: int | None = None
-    """Number of local updates a round at the end of the fit, if workers made any."""
-
-    @classmethod
-    def of(cls, cluster: Cluster, X: PartitionedTensor) -> Pool:
+    def __init__(self, cluster: Cluster, X: PartitionedTensor) -> None:
         """Divide a tensor into shards and give each to a worker."""
-        workers = workers_of(cluster.client)
-        shards = shards_of(X, cluster.shards or len(workers))
-        check_memory(shards, workers)
-        n_threads = min(int(worker["nthreads"]) for worker in workers.values())
-        sent = X.folder is None
-        entries = (lambda shard: [X.entries(k) for k in shard.parts]) if sent else None
-        pool = cls(cluster.client, shards, n_threads, entries)
-        pool.settle()
-        return pool
+        super().__init__(cluster.client)
+        self.cluster = cluster
+        self.tensor = X
+        self.shards = shards_of(X, cluster.shards or self.count)
+        check_memory(self.shards, self.initial)
+        self.homes: dict[int, str] = {}
+        """The address of the worker that has each shard, by the shard's number."""
+        self.moved = 0
+        """How many shards had to be given to another worker."""
+        self.local_updates: int | None = None
+        """Number of local updates a round at the end of the fit, if workers made any."""
+        self.settle()
 
     def ask(
         self, question: Callable[..., Any], arguments: Arguments, state: Arguments | None = None
@@ -83,30 +70,16 @@ class Pool:
             present = self._wait([future for one in waiting for future in one.futures])
         return self._counted(began, asked)
 
-    def submit(
-        self,
-        shard: Shard,
-        question: Callable[..., Any],
-        arguments: tuple[Any, ...],
-        with_entries: bool,
-    ) -> Any:
+    def submit(self, inquiry: Inquiry, arguments: tuple[Any, ...], with_entries: bool) -> Any:
         """Return a future of the answer of the worker that has the shard."""
-        if self.client.status != "running":
-            raise gone(self.client)
-        sent = self.entries(shard) if with_entries and self.entries is not None else None
+        check_running(self.client)
+        shard = inquiry.shard
+        sent = [self.tensor.entries(k) for k in shard.parts] if with_entries else None
         self.traffic.sent += size(arguments) + size(sent)
+        task = (answer, shard, inquiry.question, arguments, self.n_threads, sent)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Sending large graph")
-            return self.client.submit(
-                answer,
-                shard,
-                question,
-                arguments,
-                self.n_threads,
-                sent,
-                workers=[self.homes[shard.number]],
-                pure=False,
-            )
+            return self.client.submit(*task, workers=[self.homes[shard.number]], pure=False)
 
     def settle(self) -> None:
         """Give a worker to every shard that has none yet, or whose worker is gone."""
@@ -123,6 +96,14 @@ class Pool:
         others = [worker for worker in sorted(workers_of(self.client)) if worker != slow]
         self.homes[shard.number] = lightest(others or [slow], self.homes)
         self.moved += 1
+
+    def remark(self) -> str:
+        n_shards, updates = len(self.shards), self.local_updates
+        local = "" if updates is None else f", {updates} local update{'s' * (updates > 1)} a round"
+        many = "a shard" if self.moved == 1 else f"{self.moved} shards"
+        moved = f"; {many} moved to another worker" if self.moved else ""
+        where = f"{n_shards} shard{'s' * (n_shards > 1)}{local}"
+        return self.traffic.remark(where, f"communication{moved}")
 
     def close(self) -> None:
         """Have workers let go of their shards, without waiting: one of them may stand still."""
@@ -146,17 +127,11 @@ class Pool:
         """Wait until a future is done, or for a while; return the workers that are left then."""
         from distributed import wait
 
-        if self.client.status != "running":
-            raise gone(self.client)
+        check_running(self.client)
         pending = [future for future in futures if future.status == "pending"]
-        try:
+        # It takes too long, or was cancelled since the scheduler is lost, which the next line sees.
+        with suppress(Exception):
             wait(pending, timeout=LOOK, return_when="FIRST_COMPLETED")
-        except TimeoutError:
-            return set(workers_of(self.client))
-        except Exception:  # cancelled, since the connection to the scheduler is lost
-            if self.client.status != "running":
-                raise gone(self.client) from None
-            return set(workers_of(self.client))
         return set(workers_of(self.client))
 
     def _counted(self, began: float, asked: list[Inquiry]) -> list[Any]:
@@ -168,8 +143,6 @@ class Pool:
             # A worker with several shards answers for one after the other.
             home = self.homes[one.shard.number]
             busy[home] = busy.get(home, 0.0) + found.seconds
-        self.traffic.rounds += 1
         self.traffic.received += size(values)
-        self.traffic.seconds += time.perf_counter() - began
-        self.traffic.computed += max(busy.values())
+        self.traffic.add_round(began, max(busy.values()))
         return values

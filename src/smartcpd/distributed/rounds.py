@@ -27,6 +27,7 @@ from smartcpd._problem.history import Status
 from smartcpd._problem.problem import Problem
 from smartcpd.distributed.worker import Held, LacksStateError, Shard, summed
 from smartcpd.errors import IncompatibleError
+from smartcpd.partitions.tensor import EventSum
 
 LEAST_UPDATES = 2
 """Number of local updates after which rows are fetched and the loss is computed."""
@@ -63,10 +64,11 @@ def updated(
     others = _others(row_range.shape, row_range.mode)
     rest, value = totals - S, 0.0
     A = np.empty((sum(row_range.shape), P.shape[1]))
+    wanted = EventSum(losses.get("poisson"), "surplus", want_gradient=True)
     for update in range(updates):
         A[others] = _unit_others(rest + S, row_range.shape, row_range.mode)
         A[row_range.local_rows] = P
-        found = summed(held, losses.get("poisson"), "surplus", A, True, False, n_threads)
+        found = summed(held, wanted, A, n_threads)
         if update == 0:
             # The sum of the model over these rows: columns of the other modes sum to one.
             value = found.total + float(P.sum())
@@ -125,14 +127,11 @@ class Rounds:
     def move(self) -> Status | None:
         """A status once rounds gain little, or there were many."""
         self._adapt(self._traffic)
-        settled = len(self.values) > 1 and self._gain < SETTLED * abs(self.values[-1])
+        gain = self.values[-2] - self.values[-1] if len(self.values) > 1 else math.inf
+        settled = gain < SETTLED * abs(self.values[-1])
         if not settled and len(self.values) < MOST_LOOKS:
             return None
         return Status(True, f"Rounds of local updates settled at epoch {self.tracker.epoch}.")
-
-    @property
-    def _gain(self) -> float:
-        return self.values[-2] - self.values[-1]
 
     def _made_rounds(self) -> float:
         """Some rounds, then the factors as they are after them; the loss before them."""
@@ -157,26 +156,20 @@ class Rounds:
         return value / self.storage.n_observed
 
     def _round(self) -> float:
-        totals = self._totals()
-        first = self.number == 0
+        asked = self.number, self._totals(), self.updates
 
-        def known(shard: Shard) -> tuple[Any, ...]:
-            return self._with_state(shard, totals) if first else self._asked(totals)
+        def with_state(shard: Shard) -> tuple[Any, ...]:
+            return *asked, self._rows(shard), self._share(shard)
 
-        def unknown(shard: Shard) -> tuple[Any, ...]:
-            return self._with_state(shard, totals)
+        def without_state(shard: Shard) -> tuple[Any, ...]:
+            return *asked, None, None
 
-        answers = self.storage.pool.ask(updated, known, unknown)
+        known = with_state if self.number == 0 else without_state
+        answers = self.storage.pool.ask(updated, known, with_state)
         for shard, (_, counts) in zip(self.storage.pool.shards, answers, strict=True):
             self.counts[shard.number] = counts
         self.number += 1
         return sum(value for value, _ in answers)
-
-    def _asked(self, totals: np.ndarray) -> tuple[Any, ...]:
-        return self.number, totals, self.updates, None, None
-
-    def _with_state(self, shard: Shard, totals: np.ndarray) -> tuple[Any, ...]:
-        return self.number, totals, self.updates, self._rows(shard), self._share(shard)
 
     def _rows(self, shard: Shard) -> np.ndarray:
         """As they were when they were fetched last."""
@@ -199,7 +192,7 @@ class Rounds:
 
     def _adapt(self, before: Any) -> None:
         """Choose as many updates a round as keep communication below its share of the time."""
-        if self.storage.cluster.local_updates != "auto" or len(self.values) > MEASURED_LOOKS:
+        if self.storage.pool.cluster.local_updates != "auto" or len(self.values) > MEASURED_LOOKS:
             return
         if len(self.values) == 1:
             return  # the first round includes loading and compiling
@@ -238,7 +231,7 @@ def _run(task: Task) -> Result:
     mode = storage.manifest.mode
     A[rows[mode] : rows[mode + 1]] *= mixture.weights
     tracker.begin_with(stack([A]))
-    chosen = storage.cluster.local_updates
+    chosen = storage.pool.cluster.local_updates
     rounds = Rounds(storage, tracker, A, 1 if chosen == "auto" else int(chosen))
     result = tracker.follow(rounds.solve)
     storage.pool.local_updates = rounds.updates

@@ -1,8 +1,7 @@
-"""Which workers a cluster has, and how shards are divided among them."""
+"""How data is divided into shards, and shards among workers."""
 
 from __future__ import annotations
 
-import time
 import uuid
 from collections.abc import Sequence
 from itertools import pairwise
@@ -12,41 +11,12 @@ import numpy as np
 
 from smartcpd._common.memory import readable
 from smartcpd.distributed.worker import Shard
-from smartcpd.errors import ClusterError, InvalidParameterError
+from smartcpd.distributed.workers import least_memory
+from smartcpd.errors import InvalidParameterError
 from smartcpd.partitions.tensor import PartitionedTensor
 
 NEEDED = 1.3
 """Memory that a worker needs, as a multiple of the size of its shards."""
-NO_WORKERS = 60.0
-"""Seconds to wait for a worker when all are gone."""
-LOOK = 0.5
-"""Seconds between two checks of what workers are doing."""
-
-
-def workers_of(client: Any) -> dict[str, dict[str, Any]]:
-    """Return the workers by address; wait for some if all are gone."""
-    until = time.monotonic() + NO_WORKERS
-    while True:
-        if client.status != "running":
-            raise gone(client)
-        try:
-            workers = client.scheduler_info(n_workers=-1)["workers"]
-        except TypeError:  # versions of Dask without this argument always report all workers
-            workers = client.scheduler_info()["workers"]
-        if workers:
-            return workers
-        if time.monotonic() > until:
-            raise ClusterError(
-                f"The cluster at {client.scheduler_info()['address']} has had no worker for "
-                f"{NO_WORKERS:.0f} s; start some."
-            )
-        time.sleep(LOOK)
-
-
-def gone(client: Any) -> ClusterError:
-    """Return the error that says that the scheduler is gone."""
-    address = client.scheduler.address if client.scheduler else "closed by its client"
-    return ClusterError(f"The scheduler of the cluster ({address}) is gone.")
 
 
 def shards_of(X: PartitionedTensor, n_shards: int) -> list[Shard]:
@@ -76,15 +46,13 @@ def divided(counts: Sequence[int], n_shards: int) -> list[list[int]]:
 
 def check_memory(shards: Sequence[Shard], workers: dict[str, dict[str, Any]]) -> None:
     """Raise an error that names the shards for which workers have no room."""
-    limits = [int(w["memory_limit"]) for w in workers.values() if w.get("memory_limit")]
-    if not limits:
-        return
+    least = least_memory(workers.values())
     each = -(-len(shards) // len(workers))
     largest = max(shards, key=lambda shard: shard.nbytes)
-    if NEEDED * each * largest.nbytes > min(limits):
+    if least is not None and NEEDED * each * largest.nbytes > least:
         many = f"{each} shards of the size of {largest} do" if each > 1 else f"{largest} does"
         raise InvalidParameterError(
-            f"{many[:1].upper()}{many[1:]} not fit in a worker's {readable(min(limits))} of "
+            f"{many[:1].upper()}{many[1:]} not fit in a worker's {readable(least)} of "
             "memory. Use more workers, or workers with more memory."
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -14,24 +14,22 @@ from smartcpd.distributed import worker
 from smartcpd.distributed.cluster import Cluster
 from smartcpd.distributed.pool import Pool
 from smartcpd.distributed.rounds import rounds, suits
-from smartcpd.losses import Loss
 from smartcpd.partitions.row_range import RowRange
-from smartcpd.partitions.tensor import PartitionedTensor
+from smartcpd.partitions.tensor import EventSum, PartitionedTensor
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ShardedTensor(PartitionedTensor):
     """A tensor whose sums come from workers, and whose figures come from the folder."""
 
-    base: Any = None
+    reads_here: ClassVar[bool] = False
     pool: Any = None
-    cluster: Any = None
+    """The `Pool` of workers that hold the parts."""
 
     @classmethod
     def on(cls, cluster: Cluster, X: PartitionedTensor) -> ShardedTensor:
         """Share out a folder or a list; workers load their shards with the first question."""
-        pool = Pool.of(cluster, X)
-        return cls(X.path, X.manifest, X.max_memory, X.figures, base=X, pool=pool, cluster=cluster)
+        return cls(X.path, X.manifest, X.max_memory, X.figures, pool=Pool(cluster, X))
 
     def __repr__(self) -> str:
         return f"{super().__repr__()[:-1]}, {len(self.pool.shards)} shards)"
@@ -40,37 +38,23 @@ class ShardedTensor(PartitionedTensor):
         """Return the tensor itself, since workers have memory of their own."""
         return self
 
-    @property
-    def reads_here(self) -> bool:
-        """Whether this process reads the parts itself."""
-        return False
-
     def local_method(self, problem: Any) -> Any:
         """Return the method that makes updates on the workers, if it suits the problem."""
         return rounds if suits(problem) else None
 
     def entries(self, number: int) -> Entries:
         """Return the entries of a part."""
-        return self.base.entries(number)
+        return self.pool.tensor.entries(number)
 
     @property
     def bytes_on_disk(self) -> int:
         """Bytes of the parts on disk."""
-        return self.base.bytes_on_disk
+        return self.pool.tensor.bytes_on_disk
 
     def event_sums(
-        self,
-        loss: Loss,
-        part: str,
-        A: np.ndarray,
-        want_gradient: bool,
-        n_threads: int,
-        convex: bool = False,
+        self, wanted: EventSum, A: np.ndarray, n_threads: int
     ) -> Iterator[tuple[RowRange, Sum]]:
-        def arguments(shard: worker.Shard) -> tuple[Any, ...]:
-            return loss, part, shard.row_range.take(A), want_gradient, convex
-
-        sums = self.pool.ask(worker.summed, arguments)
+        sums = self.pool.ask(worker.summed, lambda shard: (wanted, shard.row_range.take(A)))
         for shard, found in zip(self.pool.shards, sums, strict=True):
             yield shard.row_range, found
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
 
+from smartcpd._common.memory import readable
 from smartcpd._data.storage.entries import Entries
 
 
@@ -27,6 +29,20 @@ class Traffic:
     def share(self) -> float:
         """The share of the time that was communication."""
         return 1 - self.computed / max(self.seconds, 1e-9)
+
+    def add_round(self, began: float, computed: float) -> None:
+        """Count a round that began at some time and in which workers computed for so long."""
+        self.rounds += 1
+        self.seconds += time.perf_counter() - began
+        self.computed += computed
+
+    def remark(self, where: str, cost: str) -> str:
+        """Return how many rounds there were, and which share of the time their cost was."""
+        each = readable((self.sent + self.received) / max(self.rounds, 1))
+        return (
+            f"On {where}: {self.rounds} rounds with {each} each, "
+            f"{100 * self.share:.0f} % of their time {cost}."
+        )
 
     def since(self, before: Traffic) -> Traffic:
         """Return what has been added since an earlier state."""

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from smartcpd._common import threads
-from smartcpd._data.event_sums import Sum, event_sum
+from smartcpd._data.event_sums import Sum
 from smartcpd._data.storage.entries import Entries, smallest
 from smartcpd._data.storage.events import Events
 from smartcpd.partitions.row_range import RowRange
-from smartcpd.partitions.tensor import PartitionedTensor, near_events
+from smartcpd.partitions.tensor import EventSum, PartitionedTensor, near_events
 
 HELD: dict[tuple[str, int], Held] = {}
 """What this process holds, by fit and number of the shard."""
@@ -88,22 +88,22 @@ def answer(
     entries: list[Entries] | None = None,
 ) -> Answer:
     """Answer a question about a shard, which is loaded first if need be."""
+    key = shard.fit, shard.number
     try:
         with LOCK, threads.limited_to(threads.resolve(n_threads)):
             began = time.perf_counter()
-            held = HELD.get((shard.fit, shard.number))
+            held = HELD.get(key)
             if held is None:
                 if shard.path is None and entries is None:
                     return Answer(lacks_entries=True)
-                held = Held(shard, _loaded(shard, entries))
-                HELD[shard.fit, shard.number] = held
+                held = HELD[key] = Held(shard, _loaded(shard, entries))
             try:
                 value = question(held, *arguments, threads.resolve(n_threads))
             except LacksStateError:
                 return Answer(lacks_state=True)
             return Answer(value, time.perf_counter() - began)
     except MemoryError:
-        HELD.pop((shard.fit, shard.number), None)
+        HELD.pop(key, None)
         return Answer(too_large=True)
 
 
@@ -127,18 +127,12 @@ def within(shard: RowRange, row_range: RowRange) -> RowRange:
     return RowRange(shard.shape, shard.mode, first, first + row_range.last - row_range.first)
 
 
-def summed(
-    held: Held, loss: Any, kind: str, A: np.ndarray, want_gradient: bool, convex: bool, n: int
-) -> Any:
+def summed(held: Held, wanted: EventSum, A: np.ndarray, n_threads: int) -> Sum:
     """Return the sum over the events of a shard, part after part, and its gradient."""
-    total, G = 0.0, np.zeros_like(A) if want_gradient else np.empty(0)
-    for events, part in zip(held.events, held.shard.row_ranges, strict=True):
-        row_range = within(held.shard.row_range, part)
-        found = event_sum(events, loss, kind, row_range.take(A), want_gradient, n, convex=convex)
-        total += found.total
-        if want_gradient:
-            row_range.add(G, found.gradient)
-    return Sum(total, G)
+    whole = held.shard.row_range
+    ranges = [within(whole, part) for part in held.shard.row_ranges]
+    pairs = zip(ranges, held.events, strict=True)
+    return wanted.joined(((r, wanted.over(e, r.take(A), n_threads)) for r, e in pairs), A)
 
 
 def drawn(held: Held, counts: list[int], seeds: list[int], n: int) -> list[Entries]:

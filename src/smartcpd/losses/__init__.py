@@ -8,14 +8,24 @@
 from typing import Any
 
 from smartcpd._common.registry import Registry
-from smartcpd.losses.base import Data, Domain, Loss
+from smartcpd.losses.base import Data, Dispersion, Domain, Loss
 from smartcpd.losses.custom import CustomLoss, custom
 
 registry = Registry("loss", Loss, __name__)
 get = registry.get
 names = registry.names
 
-__all__ = ["CustomLoss", "Data", "Domain", "Loss", "custom", "get", "names", "registry"]
+__all__ = [
+    "CustomLoss",
+    "Data",
+    "Dispersion",
+    "Domain",
+    "Loss",
+    "custom",
+    "get",
+    "names",
+    "registry",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,45 +1,40 @@
-"""The base class of losses: a handful of formulas about one cell, l(x, m)."""
+"""What a loss is: a few formulas about one cell, l(x, m), and what it knows of its data."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
-from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
 
-from smartcpd._common.piece import Piece
-from smartcpd._kernels.blocks import entrywise_block, total_block
-from smartcpd._kernels.compiling import Block, inline
+from smartcpd.errors import InvalidParameterError
+from smartcpd.losses.formulas import Formulas
+from smartcpd.losses.kinds import Data, Dispersion, Domain, Evidence
+from smartcpd.losses.saturation import settled
+
+__all__ = ["CERTAIN", "EPS", "Data", "Dispersion", "Domain", "Evidence", "Loss", "Tails"]
 
 EPS = 1e-9
 """Keeps logarithms and quotients finite where the model is zero."""
+CERTAIN = 25.0
+"""Log-odds beyond which a probability is 0 or 1 for all that data can tell."""
 
-
-class Data(Enum):
-    """The kinds of data that a loss can describe: (lowest value, what a message calls them)."""
-
-    REAL = (-np.inf, "finite numbers")
-    NONNEGATIVE = (0.0, "numbers that are not negative")
-    COUNTS = (0.0, "counts, which are not negative")
-    BINARY = (0.0, "0 or 1 in every cell")
-
-
-class Domain(Enum):
-    """The sets of model values m that a loss can be defined for."""
-
-    REAL = "real"
-    NONNEGATIVE = "nonnegative"
+Tails = tuple[np.ndarray, np.ndarray]
+"""P(X <= x) and P(X >= x)."""
 
 
 @dataclass(frozen=True)
-class Loss(Piece):
-    """A loss says how bad a model value m is for an observed x, by functions of single numbers.
+class Loss(Formulas):
+    """A loss, described by functions of single numbers.
 
     Subclasses are frozen dataclasses whose fields, at most two numbers, reach the formulas as
     ``p``. The formulas are written with float literals (``1.0``, not ``1``) and the ``exp`` and
     ``log`` of `smartcpd._kernels.elementary`: compiled, they then run in the precision of the data.
+
+    A fit needs ``name``, ``data``, ``domain``, ``value`` and ``derivative``. What is inferred from
+    a fit needs the distribution as well: ``dispersion``, ``has_typical_data``, ``variance``,
+    ``log_base``, ``tails`` and ``simulate``. What a loss does not define is not known (`knows`),
+    and is refused or measured on the data, never guessed.
 
     Examples
     --------
@@ -49,188 +44,173 @@ class Loss(Piece):
     2.0
     """
 
-    data: ClassVar[Data]
-    domain: ClassVar[Domain]
-    default_mirror: ClassVar[str] = "quadratic"
-    default_step: ClassVar[str] = "adagrad"
-    on_disk: ClassVar[bool] = True
+    dispersion: ClassVar[Dispersion] = Dispersion.UNKNOWN
+    has_typical_data: ClassVar[bool] = False
+    """Whether the second derivative at `typical_data` is its expectation, as it is for losses that
+    are linear in x, or in a function of x, up to a term without m. Where it is not, or nobody
+    knows, intervals take second derivatives at the data itself."""
+    alternatives: ClassVar[tuple[str, ...]] = ()
+    """Losses worth comparing where the values of a tensor suggest this one."""
+    tolerant: ClassVar[str | None] = None
+    """How a message spells a loss that minds gross errors less."""
+
+    def knows(self, statistic: str) -> bool:
+        """Whether this loss defines "variance", "log_base", "tails" or "simulate"."""
+        return getattr(type(self), statistic) is not getattr(Loss, statistic)
+
+    def variance(self, mean: np.ndarray) -> np.ndarray:
+        """The variance of cells with these means, up to the dispersion where that is open."""
+        raise self._unknown("nobody knows how widely data scatters")
+
+    def square_variance(self, v: np.ndarray) -> np.ndarray:
+        """The variance of a squared residual whose expectation is v; by default a normal one's."""
+        return 2.0 * v * v
 
     @property
-    def divergence(self) -> float | None:
-        """The beta of the beta-divergence that this is, up to a constant in x; None for others.
+    def overdispersion(self) -> float:
+        """The a of counts whose variance is mean + a mean²."""
+        return 0.0
 
-        Its derivative is then u^(beta-2) (u - x), for u = m or nearly so.
+    @property
+    def has_density(self) -> bool:
+        """Whether `log_base` makes a likelihood that compares with those of other losses."""
+        return self.knows("log_base")
+
+    def log_base(self, x: np.ndarray, dispersion: float) -> np.ndarray:
+        """b(x) such that the log-likelihood of a cell is b(x) - l(x, m) / dispersion."""
+        raise self._unknown("data has no likelihood under it")
+
+    def tails(self, x: np.ndarray, m: np.ndarray, dispersion: float) -> Tails:
+        """P(X <= x) and P(X >= x), cell by cell."""
+        raise self._unknown("no value can be called surprising")
+
+    def simulate(
+        self, m: np.ndarray, rng: np.random.Generator, *, dispersion: float | None = None
+    ) -> np.ndarray:
+        """Draw data whose model is m; a dispersion that is open has a default of the loss's own."""
+        raise self._unknown("no data can be drawn from it")
+
+    def estimate_dispersion(self, evidence: Evidence) -> float:
+        """The dispersion by Pearson's estimate, or by one that suits the loss better."""
+        return evidence.pearson(self.variance) * evidence.correction
+
+    def likely_dispersion(self, evidence: Evidence) -> float:
+        """The dispersion under which the data is most likely: what compares losses."""
+        return self.estimate_dispersion(evidence)
+
+    def typical_data(self, m: np.ndarray) -> np.ndarray:
+        """Data at which the losses of cells whose model is m bend as they do on average."""
+        return np.asarray(self.mean(m, self.params))
+
+    def expected_bends(self, m: np.ndarray) -> np.ndarray:
+        """Second derivatives of the losses of cells with model m, at their typical data.
+
+        They are 0 where that would be negative.
         """
-        return None
+        return np.maximum(self.bends_at(self.typical_data(m), m), 0.0)
 
-    @property
-    def params(self) -> tuple[float, float]:
-        """The two numbers that the formulas receive as p."""
-        return self.pair
+    def best_model(self, x: np.ndarray) -> np.ndarray:
+        """The model values that describe x best.
 
-    @property
-    def jensen_mirror(self) -> str | None:
-        """The mirror map under which Jensen steps majorise this loss; None where none does."""
-        return None
-
-    @property
-    def allows_zeros(self) -> bool:
-        """Whether an exact zero can be an observation."""
-        return True
-
-    @property
-    def background(self) -> tuple[float, float, float] | None:
-        """(c0, c1, c2) such that l(0, m) = c0 + c1 m + c2 m² / 2 for every m, where they exist.
-
-        The zeros of a sparse tensor then cost nothing.
+        The link gives them for nearly every loss. Where the derivative does not vanish there, as
+        for a user's own loss, its root is searched.
         """
-        return None
+        x = np.asarray(x, dtype=np.float64)
+        linked = x.copy() if type(self).link is Loss.link else np.vectorize(self.link, [float])(x)
+        return settled(self.slopes_at, x, linked, self.domain is Domain.NONNEGATIVE)
+
+    def certain(self, m: np.ndarray) -> np.ndarray:
+        """Where a model of yes/no data has run off to a probability of 0 or 1."""
+        return np.zeros(m.shape, bool)
+
+    def _unknown(self, so: str) -> InvalidParameterError:
+        return InvalidParameterError(
+            f"Loss '{self}' names no distribution, so {so}. Every loss of this package does "
+            "(smartcpd.losses.names()); a subclass of smartcpd.losses.Loss can define what is "
+            "missing."
+        )
+
+    def saturated(self, x: np.ndarray) -> np.ndarray:
+        """The least loss that any model value has at x, cell by cell."""
+        kinds, where = np.unique(x, return_inverse=True)
+        return self.values_at(kinds, self.best_model(kinds))[where.reshape(np.shape(x))]
+
+    def deviance(self, x: np.ndarray, m: np.ndarray) -> np.ndarray:
+        """Twice what the losses of cells exceed the least that they could be."""
+        return np.maximum(2.0 * (self.values_at(x, m) - self.saturated(x)), 0.0)
+
+    def checked_dispersion(self, given: float | None) -> float:
+        """A dispersion to compute with; refused where it is missing, or where none can be had."""
+        if given is not None and not given > 0:
+            raise InvalidParameterError(f"dispersion must be a positive number; got {given!r}.")
+        if given is None and self.dispersion is Dispersion.OPEN:
+            raise InvalidParameterError(
+                f"Loss '{self}' leaves the size of the noise open; pass dispersion, a positive "
+                "number, as CPModel.dispersion(X) finds it."
+            )
+        if given not in (None, 1.0) and self.dispersion is Dispersion.FIXED:
+            raise InvalidParameterError(
+                f"Loss '{self}' says itself how widely data scatters; leave dispersion out. Got "
+                f"{given!r}."
+            )
+        return 1.0 if given is None else float(given)
+
+    def log_likelihood(self, x: Any, m: Any, dispersion: float | None = None) -> np.ndarray:
+        """The logarithm of the probability (or density) of values under the model.
+
+        Parameters
+        ----------
+        x, m : array
+            The values that were observed, and the model values of their cells.
+        dispersion : float, optional
+            As for `tail_probability`.
+
+        Returns
+        -------
+        ndarray
+            In the shape that x and m have together. It is exact up to the eps inside the losses,
+            but for "beta" beyond 1 (other than 2) and below 0, where it is the saddlepoint
+            approximation of Tweedie's distributions.
+        """
+        d = self.checked_dispersion(dispersion)
+        value = np.asarray(x, dtype=np.float64)
+        return self.log_base(value, d) - self.values_at(value, m) / d
+
+    def tail_probability(self, x: Any, m: Any, dispersion: float | None = None) -> np.ndarray:
+        """The two-sided tail probability of values, min(1, 2 min(P(X <= x), P(X >= x))).
+
+        It is near 1 for a value in the middle, and near 0 for one far out on either side.
+
+        Parameters
+        ----------
+        x : array
+            The values that were observed.
+        m : array
+            The model values of their cells, `CPModel.values`.
+        dispersion : float, optional
+            How widely the data scatters, as `CPModel.dispersion` finds it; needed by losses that
+            leave it open (gaussian, huber, gamma, beta). For poisson it is the unit in which
+            amounts that are no counts scatter like counts, 1 by default.
+
+        Returns
+        -------
+        ndarray
+            In the shape that x and m have together; NaN where x is.
+
+        Examples
+        --------
+        >>> from smartcpd import losses
+        >>> losses.get("poisson").tail_probability([3, 9], 3.0).round(4)
+        array([0.8472, 0.0076])
+        """
+        d = self.checked_dispersion(dispersion)
+        value, model = np.broadcast_arrays(np.asarray(x, float), np.asarray(m, float))
+        lower, upper = self.tails(value, model, d)
+        probability = np.minimum(1.0, 2.0 * np.minimum(lower, upper))
+        return np.where(np.isnan(value), np.nan, probability)
 
     @property
-    def convex_background(self) -> tuple[float, float] | None:
-        """(b0, b1) such that ``convex_derivative(0, m)`` = b0 + b1 m, where they exist."""
-        return None
-
-    taylor_at_zero: ClassVar[Any] = None
-    """A formula p -> (slope, curvature) of l(0, m) at m = 0; None where m may be negative.
-
-    Where most cells have a small m, this is nearly all there is to say about their zeros.
-    """
-
-    @staticmethod
-    def value(x: Any, m: Any, p: Any) -> Any:
-        """Return l(x, m)."""
-        raise NotImplementedError
-
-    @staticmethod
-    def derivative(x: Any, m: Any, p: Any) -> Any:
-        """Return the derivative of l with respect to m."""
-        raise NotImplementedError
-
-    @staticmethod
-    def convex_derivative(x: Any, m: Any, p: Any) -> Any:
-        """Return the derivative of the convex part that Jensen's inequality is applied to."""
-        raise NotImplementedError
-
-    @staticmethod
-    def mean(m: Any, p: Any) -> Any:
-        """Return the expected value of x, the inverse link, applied to arrays."""
-        return m
-
-    def link(self, mean: float) -> float:
-        """Return the model value whose mean is ``mean``, which is where a start is placed."""
-        return mean
-
-    def simulate(self, m: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Draw data whose model is m."""
-        raise NotImplementedError
-
-    def derivative_block(self, dtype: str, part: str = "whole") -> Block:
-        """Return ``derivative`` compiled for arrays of a type."""
-        return _loss_block(self.blueprint, "derivative", part, dtype)
-
-    def convex_block(self, dtype: str, part: str = "whole") -> Block:
-        """Return ``convex_derivative`` compiled for arrays of a type."""
-        return _loss_block(self.blueprint, "convex_derivative", part, dtype)
-
-    def value_block(self, dtype: str, part: str = "whole") -> Block:
-        """The sum over an array of cells of l, or of a part of it.
-
-        "surplus" is l(x, m) - l(0, m), what a nonzero adds to the background; "remainder" is what
-        Taylor's quadratic leaves of l(0, m); "weighted" is x l(0, m), with a weight for x.
-        """
-        return _loss_block(self.blueprint, "value", part, dtype)
-
-    def curvature_block(self, dtype: str) -> Block:
-        """The second derivative, cell by cell, where it is positive; 0 elsewhere.
-
-        It is found by a difference of the derivative, so that a user's own loss has one as well,
-        and at the observed x: there it is the exact weight of Gauss-Newton's matrix for convex
-        losses, knows that the tails of "huber" are straight, and needs no formula for E x. Where
-        a loss is not convex, clipping makes it a little larger than expected: steps err on the
-        short side.
-        """
-        return _loss_block(self.blueprint, "derivative", "curvature", dtype)
-
-    def bend_block(self, dtype: str) -> Block:
-        """The second derivative, cell by cell, of either sign."""
-        return _loss_block(self.blueprint, "derivative", "bend", dtype)
-
-    def values_block(self, dtype: str, part: str = "whole") -> Block:
-        """Return a block like `value_block`, cell by cell."""
-        return _loss_block(self.blueprint, "values", part, dtype)
-
-    @classmethod
-    def formula(cls, name: str, dtype: str) -> Any:
-        """The scalar function to compile; literals are cast to ``dtype`` on the way."""
-        return getattr(cls, name)
-
-
-@lru_cache(maxsize=256)
-def _loss_block(blueprint: Any, formula: str, part: str, dtype: str) -> Block:
-    make = total_block if formula == "value" else entrywise_block
-    scalar = blueprint.formula(formula.replace("values", "value"), dtype)
-    if part != "whole":
-        scalar = _PARTS[part](blueprint, formula, inline(scalar, dtype), dtype)
-    return make(scalar, f"{blueprint.name}.{formula}.{part}", dtype, blueprint.on_disk)
-
-
-def _surplus(blueprint: Any, formula: str, f: Any, dtype: str) -> Any:
-    zero = np.dtype(dtype).type(0)
-
-    def surplus(x, m, p):
-        return f(x, m, p) - f(zero, m, p)
-
-    return surplus
-
-
-def _remainder(blueprint: Any, formula: str, f: Any, dtype: str) -> Any:
-    zero = np.dtype(dtype).type(0)
-    taylor = inline(blueprint.taylor_at_zero, dtype)
-
-    def value(x, m, p):
-        slope, curvature = taylor(p)
-        return f(zero, m, p) - slope * m - 0.5 * curvature * m * m
-
-    def derivative(x, m, p):
-        slope, curvature = taylor(p)
-        return f(zero, m, p) - slope - curvature * m
-
-    return derivative if formula == "derivative" else value
-
-
-def _weighted(blueprint: Any, formula: str, f: Any, dtype: str) -> Any:
-    zero = np.dtype(dtype).type(0)
-
-    def weighted(x, m, p):
-        return x * f(zero, m, p)
-
-    return weighted
-
-
-def _curvature(blueprint: Any, formula: str, f: Any, dtype: str) -> Any:
-    def curvature(x, m, p):
-        h = 1e-5 * abs(m) + 1e-7
-        return max((f(x, m + h, p) - f(x, m, p)) / h, 0.0)
-
-    return curvature
-
-
-def _bend(blueprint: Any, formula: str, f: Any, dtype: str) -> Any:
-    # A model that must not be negative is small where it matters; another one has its own unit.
-    unit = 1.0 if blueprint.domain is Domain.REAL else 1e-4
-
-    def bend(x, m, p):
-        h = 1e-6 * (abs(m) + unit * (1.0 + unit * abs(x)))
-        return (f(x, m + h, p) - f(x, m, p)) / h
-
-    return bend
-
-
-_PARTS = {
-    "bend": _bend,
-    "surplus": _surplus,
-    "remainder": _remainder,
-    "weighted": _weighted,
-    "curvature": _curvature,
-}
+    def spelled_out(self) -> str:
+        """``str(loss)`` with every digit of its parameters, which str rounds to six."""
+        parameters = ", ".join(repr(float(v)) for v in self.fields if v is not None)
+        return f"{self.name}({parameters})" if parameters else self.name

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from smartcpd._kernels.elementary import exp, log
-from smartcpd.losses.base import Data, Domain, Loss
+from smartcpd.losses.base import CERTAIN, Domain
+from smartcpd.losses.bernoulli_odds import BernoulliEvents
 
 
 @dataclass(frozen=True)
-class BernoulliLogit(Loss):
+class BernoulliLogit(BernoulliEvents):
     """Yes/no events: a component may speak for or against the answer yes.
 
     Distribution: x ~ Bernoulli(1 / (1 + e^-m)).  Link: logit.
@@ -28,7 +29,6 @@ class BernoulliLogit(Loss):
     """
 
     name = "bernoulli-logit"
-    data = Data.BINARY
     domain = Domain.REAL
 
     @property
@@ -58,5 +58,8 @@ class BernoulliLogit(Loss):
     def link(self, mean):
         return float(np.log(max(mean, 1e-6) / max(1.0 - mean, 1e-6)))
 
-    def simulate(self, m, rng):
+    def certain(self, m):
+        return np.abs(m) > CERTAIN
+
+    def simulate(self, m, rng, *, dispersion=None):
         return (rng.random(np.shape(m)) < self.mean(m, self.params)).astype("uint8")

@@ -1,13 +1,40 @@
 """Yes/no events whose odds are a sum of components."""
 
+import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from smartcpd._kernels.elementary import log
-from smartcpd.losses.base import EPS, Data, Domain, Loss
+from smartcpd.losses.base import CERTAIN, EPS, Data, Dispersion, Domain, Loss
+from smartcpd.losses.tails import tails_of
 
 
 @dataclass(frozen=True)
-class BernoulliOdds(Loss):
+class BernoulliEvents(Loss):
+    """What is known of yes/no events, whatever the link of their probability."""
+
+    data = Data.BINARY
+    dispersion = Dispersion.FIXED
+    has_typical_data = True
+
+    def variance(self, mean):
+        return np.maximum(mean * (1.0 - mean), EPS)
+
+    def square_variance(self, v):
+        return np.maximum(v * (1.0 - 4.0 * v), 0.0)
+
+    def log_base(self, x, dispersion):
+        return np.zeros_like(x)
+
+    def tails(self, x, m, dispersion):
+        from scipy import stats
+
+        return tails_of(stats.bernoulli(self.mean(m, self.params)), x)
+
+
+@dataclass(frozen=True)
+class BernoulliOdds(BernoulliEvents):
     """Yes/no events: each component adds to the odds that the answer is yes.
 
     Distribution: x ~ Bernoulli(m / (1 + m)).  Link: odds.
@@ -26,13 +53,17 @@ class BernoulliOdds(Loss):
     """
 
     name = "bernoulli-odds"
-    data = Data.BINARY
     domain = Domain.NONNEGATIVE
     default_mirror = "entropy"
+    alternatives = ("bernoulli-logit",)
 
     @property
     def jensen_mirror(self):
         return "burg"
+
+    @property
+    def pseudo_count_slope(self):
+        return 1.0
 
     @property
     def convex_background(self):
@@ -62,5 +93,9 @@ class BernoulliOdds(Loss):
     def link(self, mean):
         return mean / max(1.0 - mean, 1e-6)
 
-    def simulate(self, m, rng):
+    def certain(self, m):
+        # Odds of 0 are no sign of trouble: rows in which nothing happened have them.
+        return m > math.exp(CERTAIN)
+
+    def simulate(self, m, rng, *, dispersion=None):
         return (rng.random(m.shape) * (1.0 + m) < m).astype("uint8")

@@ -6,7 +6,15 @@ import numpy as np
 
 from smartcpd._kernels.elementary import exp, log
 from smartcpd.errors import InvalidParameterError
-from smartcpd.losses.base import EPS, Data, Domain, Loss
+from smartcpd.losses import tweedie
+from smartcpd.losses.base import EPS, Data, Dispersion, Domain, Loss
+from smartcpd.losses.gamma import Gamma
+from smartcpd.losses.gaussian import Gaussian
+from smartcpd.losses.poisson import Poisson
+from smartcpd.losses.tails import TINY, tails_of
+
+EXACT = {0.0: Gamma(), 1.0: Poisson(), 2.0: Gaussian()}
+"""Losses that this one is for some beta, up to a constant in x."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +49,8 @@ class Beta(Loss):
     data = Data.NONNEGATIVE
     domain = Domain.NONNEGATIVE
     default_mirror = "entropy"
+    dispersion = Dispersion.OPEN
+    has_typical_data = True
 
     def __post_init__(self):
         if not np.isfinite(self.beta):
@@ -98,7 +108,56 @@ class Beta(Loss):
         power = exp((beta - 2.0) * log(m + EPS))
         return -x * power if beta <= 1.0 else (m + EPS) * power
 
-    def simulate(self, m, rng, dispersion=0.1):
-        """Gamma draws with mean m and variance dispersion * m^(2 - beta)."""
+    @property
+    def has_density(self):
+        # Beyond, it is an approximation, or that of the loss that has its own name.
+        return self._is_compound
+
+    @property
+    def _is_compound(self):
+        return 0.0 < self.beta < 1.0
+
+    def variance(self, mean):
+        return np.maximum(mean, EPS) ** (2.0 - self.beta)
+
+    def log_base(self, x, dispersion):
+        if self.beta in EXACT:
+            base = EXACT[self.beta].log_base(x, dispersion)
+            return base if self.beta < 2.0 else base - 0.5 * x**2 / dispersion
+        if self._is_compound:
+            kinds, where = np.unique(x, return_inverse=True)
+            own = self.values_at(kinds, kinds)
+            base = tweedie.log_base(kinds, own, dispersion, self.beta)
+            return base[where.reshape(x.shape)]
+        positive = np.maximum(x, TINY)
+        spread = np.log(2.0 * np.pi * dispersion) + (2.0 - self.beta) * np.log(positive)
+        return np.where(x > 0, self.saturated(positive) / dispersion - 0.5 * spread, 0.0)
+
+    def tails(self, x, m, dispersion):
+        """Return the tails of Tweedie's distribution where that is known.
+
+        Elsewhere they are those of a gamma distribution of the same mean and variance.
+        """
+        from scipy import stats
+
+        if self.beta in EXACT:
+            return EXACT[self.beta].tails(x, m, dispersion)
+        mean = np.maximum(m, TINY)
+        if self._is_compound:
+            return tweedie.Compound.of(mean, dispersion, 2.0 - self.beta).tails(x)
+        scale = dispersion * mean ** (1.0 - self.beta)
+        return tails_of(stats.gamma(mean / scale, scale=scale), x)
+
+    def simulate(self, m, rng, dispersion=None):
+        """Draw data with mean m and variance d m^(2 - beta); d, the dispersion, is 0.1 if open.
+
+        It comes from Tweedie's distribution for beta from 0 to 1, else from a gamma distribution,
+        which has no negative values.
+        """
+        d = 0.1 if dispersion is None else dispersion
         m = np.maximum(m, EPS)
-        return rng.gamma(m**self.beta / dispersion, dispersion * m ** (1.0 - self.beta))
+        if self._is_compound:
+            return tweedie.Compound.of(m, d, 2.0 - self.beta).draws(rng)
+        if self.beta == 1.0:
+            return EXACT[1.0].simulate(m, rng, dispersion=d)
+        return np.maximum(rng.gamma(m**self.beta / d, d * m ** (1.0 - self.beta)), TINY)

@@ -67,6 +67,10 @@ class CustomLoss(Loss):
     def mean(self) -> Any:
         return lambda m, p: self.mean_function(m)
 
+    @property
+    def spelled_out(self) -> str:
+        return self.label
+
     def __str__(self) -> str:
         return self.label
 
@@ -81,6 +85,9 @@ def custom(
     data_range: tuple[float, float] = (0.0, 3.0),
 ) -> CustomLoss:
     """Make a loss of your own from two functions of single numbers.
+
+    It names no distribution: what needs one (surprise, likelihoods, bootstrap) is refused, and
+    intervals measure the noise on the data. A subclass of `Loss` can define all that.
 
     Parameters
     ----------

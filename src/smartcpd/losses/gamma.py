@@ -1,16 +1,23 @@
 """The loss of multiplicative noise: Itakura-Saito divergence."""
 
+import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from smartcpd._kernels.elementary import log
-from smartcpd.losses.base import EPS, Data, Domain, Loss
+from smartcpd.losses.base import EPS, Data, Dispersion, Domain, Loss
+from smartcpd.losses.tails import TINY, tails_of
+
+LEAST_EXCESS = 1e-10
+"""Half of a mean deviance that data without noise leaves, by rounding."""
 
 
 @dataclass(frozen=True)
 class Gamma(Loss):
     """Positive measurements whose error is proportional to their size.
 
-    Distribution: x ~ Gamma with mean m.  Link: identity.
+    Distribution: x ~ Gamma with mean m and variance dispersion * m².  Link: identity.
 
     l(x, m) = x / (m + eps) + log(m + eps);  derivative (m + eps - x) / (m + eps)².
     Domain: m >= 0.
@@ -29,6 +36,9 @@ class Gamma(Loss):
     data = Data.NONNEGATIVE
     domain = Domain.NONNEGATIVE
     default_mirror = "entropy"
+    dispersion = Dispersion.OPEN
+    has_typical_data = True
+    alternatives = ("gaussian",)
 
     @property
     def divergence(self):
@@ -57,5 +67,37 @@ class Gamma(Loss):
         u = m + EPS
         return -x / (u * u)
 
-    def simulate(self, m, rng, shape=1.0):
-        return m * rng.gamma(shape, 1.0 / shape, m.shape)
+    def variance(self, mean):
+        return np.maximum(mean, EPS) ** 2
+
+    def log_base(self, x, dispersion):
+        from scipy.special import gammaln
+
+        shape = 1.0 / dispersion
+        constant = shape * np.log(shape) - gammaln(shape)
+        return constant + (shape - 1.0) * np.log(np.maximum(x, TINY))
+
+    def tails(self, x, m, dispersion):
+        from scipy import stats
+
+        return tails_of(stats.gamma(1.0 / dispersion, scale=np.maximum(m, TINY) * dispersion), x)
+
+    def likely_dispersion(self, evidence):
+        """One over the shape k that solves log k - psi(k) = half of the mean deviance."""
+        from scipy import optimize, special
+
+        excess = (evidence.mean_loss - 1.0 - evidence.mean_log) * evidence.correction
+        excess = max(excess, LEAST_EXCESS)
+
+        def gap(log_k):
+            return float(log_k - special.digamma(math.exp(log_k)) - excess)
+
+        # The left side lies between 1 / (2 k) and 1 / k.
+        low, high = math.log(0.4 / excess), math.log(1.1 / excess)
+        return math.exp(-float(optimize.brentq(gap, low, high)))
+
+    def simulate(self, m, rng, shape=1.0, *, dispersion=None):
+        if dispersion is not None:
+            shape = 1.0 / dispersion
+        # A draw that underflows is still no zero, which cannot be observed.
+        return np.maximum(m * rng.gamma(shape, 1.0 / shape, m.shape), TINY)

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from smartcpd.losses.base import Data, Domain, Loss
+from smartcpd.losses.base import Data, Dispersion, Domain, Loss
+from smartcpd.losses.tails import tails_of
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,9 @@ class Gaussian(Loss):
     name = "gaussian"
     data = Data.REAL
     domain = Domain.REAL
+    dispersion = Dispersion.OPEN
+    has_typical_data = True
+    tolerant = "huber(delta)"
 
     @property
     def divergence(self):
@@ -57,5 +61,22 @@ class Gaussian(Loss):
     def convex_derivative(x, m, p):
         return m
 
-    def simulate(self, m, rng, sigma=1.0):
+    def variance(self, mean):
+        return np.ones_like(mean)
+
+    def log_base(self, x, dispersion):
+        return np.full_like(x, -0.5 * np.log(2.0 * np.pi * dispersion))
+
+    def tails(self, x, m, dispersion):
+        from scipy import stats
+
+        return tails_of(stats.norm(m, np.sqrt(dispersion)), x)
+
+    def estimate_dispersion(self, evidence):
+        # Pearson's estimate, but exact: no sample of cells is needed.
+        return 2.0 * evidence.mean_loss * evidence.correction
+
+    def simulate(self, m, rng, sigma=1.0, *, dispersion=None):
+        if dispersion is not None:
+            sigma = np.sqrt(dispersion)
         return np.asarray(m) + sigma * rng.standard_normal(np.shape(m))

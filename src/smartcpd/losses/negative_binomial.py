@@ -1,10 +1,16 @@
 """Counts that vary more than Poisson counts."""
 
+import math
 from dataclasses import dataclass
+
+import numpy as np
 
 from smartcpd._kernels.elementary import log
 from smartcpd.errors import InvalidParameterError
-from smartcpd.losses.base import EPS, Data, Domain, Loss
+from smartcpd.losses.base import EPS, Data, Dispersion, Domain, Loss
+from smartcpd.losses.tails import tails_of
+
+LOWEST_R = 1e-3
 
 
 @dataclass(frozen=True)
@@ -37,6 +43,8 @@ class NegativeBinomial(Loss):
     data = Data.COUNTS
     domain = Domain.NONNEGATIVE
     default_mirror = "entropy"
+    dispersion = Dispersion.FIXED
+    has_typical_data = True
 
     def __post_init__(self):
         if not self.r > 0:
@@ -73,5 +81,50 @@ class NegativeBinomial(Loss):
     def link(self, mean):
         return mean / self.r
 
-    def simulate(self, m, rng):
+    @property
+    def mean_scale(self):
+        return self.r
+
+    @property
+    def overdispersion(self):
+        return 1.0 / self.r
+
+    def variance(self, mean):
+        return np.maximum(mean + mean * mean / self.r, EPS)
+
+    def square_variance(self, v):
+        return v * v * (2.0 + 6.0 / self.r) + v
+
+    def log_base(self, x, dispersion):
+        from scipy.special import gammaln
+
+        return gammaln(x + self.r) - gammaln(self.r) - gammaln(x + 1.0)
+
+    def tails(self, x, m, dispersion):
+        from scipy import stats
+
+        return tails_of(stats.nbinom(self.r, 1.0 / (1.0 + np.maximum(m, 0.0))), x)
+
+    @classmethod
+    def likeliest(cls, x, mean, weights, highest):
+        """The loss whose r makes counts with these means most likely; r is ``highest`` at most."""
+        from scipy import optimize, special
+
+        kinds, where = np.unique(x, return_inverse=True)
+        counts = np.bincount(where, weights=weights)
+        total = float(weights.sum())
+
+        def cost(log_r):
+            r = math.exp(log_r)
+            of_x = special.gammaln(kinds + r) - special.gammaln(r)
+            of_mean = (x + r) * np.log1p(mean / r) + x * math.log(r)
+            return float(weights @ of_mean - counts @ of_x) / total
+
+        bounds = (math.log(LOWEST_R), math.log(highest))
+        found = optimize.minimize_scalar(
+            cost, bounds=bounds, method="bounded", options={"xatol": 1e-3}
+        )
+        return cls(math.exp(float(found.x)))
+
+    def simulate(self, m, rng, *, dispersion=None):
         return rng.negative_binomial(self.r, 1.0 / (1.0 + m))

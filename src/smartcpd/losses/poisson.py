@@ -2,12 +2,53 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from smartcpd._kernels.elementary import log
-from smartcpd.losses.base import EPS, Data, Domain, Loss
+from smartcpd.losses.base import EPS, Data, Dispersion, Domain, Loss
+from smartcpd.losses.tails import tails_of
 
 
 @dataclass(frozen=True)
-class Poisson(Loss):
+class PoissonCounts(Loss):
+    """What is known of Poisson counts, whatever their link.
+
+    Amounts that are no whole numbers scatter like counts in units of the dispersion.
+    """
+
+    data = Data.COUNTS
+    dispersion = Dispersion.OF_AMOUNTS
+    has_typical_data = True
+
+    def variance(self, mean):
+        return np.maximum(mean, EPS)
+
+    def square_variance(self, v):
+        return 2.0 * v * v + v
+
+    def log_base(self, x, dispersion):
+        from scipy.special import gammaln
+
+        return -gammaln(x / dispersion + 1.0) - (x / dispersion + 1.0) * np.log(dispersion)
+
+    def tails(self, x, m, dispersion):
+        from scipy import stats
+
+        mean = np.maximum(self.mean(m, self.params), 0.0)
+        # A quotient that rounding has left just beside a whole number is that number.
+        return tails_of(stats.poisson(mean / dispersion), np.round(x / dispersion, 9))
+
+    def simulate(self, m, rng, *, dispersion=None):
+        mean = self.mean(m, self.params)
+        return (
+            rng.poisson(mean)
+            if dispersion in (None, 1.0)
+            else (dispersion * rng.poisson(mean / dispersion))
+        )
+
+
+@dataclass(frozen=True)
+class Poisson(PoissonCounts):
     """Counts of events; also the generalised Kullback-Leibler divergence for other data >= 0.
 
     Distribution: x ~ Poisson(m).  Link: identity.
@@ -25,9 +66,10 @@ class Poisson(Loss):
     """
 
     name = "poisson"
-    data = Data.COUNTS
     domain = Domain.NONNEGATIVE
     default_mirror = "entropy"
+    alternatives = ("negative-binomial",)
+    tolerant = "negative-binomial(r)"
 
     @property
     def divergence(self):
@@ -56,6 +98,3 @@ class Poisson(Loss):
     @staticmethod
     def convex_derivative(x, m, p):
         return -x / (m + EPS)
-
-    def simulate(self, m, rng):
-        return rng.poisson(m)

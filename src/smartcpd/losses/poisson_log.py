@@ -5,11 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from smartcpd._kernels.elementary import exp
-from smartcpd.losses.base import Data, Domain, Loss
+from smartcpd.losses.base import Domain
+from smartcpd.losses.poisson import PoissonCounts
 
 
 @dataclass(frozen=True)
-class PoissonLog(Loss):
+class PoissonLog(PoissonCounts):
     """Counts whose components multiply: each may raise or lower the mean.
 
     Distribution: x ~ Poisson(e^m).  Link: log.
@@ -27,7 +28,6 @@ class PoissonLog(Loss):
     """
 
     name = "poisson-log"
-    data = Data.COUNTS
     domain = Domain.REAL
 
     @staticmethod
@@ -44,6 +44,3 @@ class PoissonLog(Loss):
 
     def link(self, mean):
         return float(np.log(max(mean, 1e-6)))
-
-    def simulate(self, m, rng):
-        return rng.poisson(np.exp(m))

@@ -1,11 +1,13 @@
 """Nonnegative magnitudes, such as amplitudes and speeds."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from smartcpd._kernels.elementary import log
-from smartcpd.losses.base import EPS, Data, Domain, Loss
+from smartcpd.losses.base import EPS, Data, Dispersion, Domain, Loss
+from smartcpd.losses.tails import TINY, tails_of
 
 HALF_PI = 1.5707963267948966
 QUARTER_PI = 0.7853981633974483
@@ -34,6 +36,8 @@ class Rayleigh(Loss):
     data = Data.NONNEGATIVE
     domain = Domain.NONNEGATIVE
     default_mirror = "entropy"
+    dispersion = Dispersion.FIXED
+    has_typical_data = True
 
     @property
     def jensen_mirror(self):
@@ -61,5 +65,23 @@ class Rayleigh(Loss):
         q = x * r
         return -r * (HALF_PI * q * q)
 
-    def simulate(self, m, rng):
+    def best_model(self, x):
+        # The loss is linear in x², so that its best fit is the root of a mean square, not a mean.
+        return 0.5 * math.sqrt(math.pi) * np.asarray(x, dtype=np.float64)
+
+    def typical_data(self, m):
+        return 2.0 / np.sqrt(np.pi) * m
+
+    def variance(self, mean):
+        return (4.0 / np.pi - 1.0) * np.maximum(mean, EPS) ** 2
+
+    def log_base(self, x, dispersion):
+        return np.log(np.maximum(x, TINY)) + np.log(HALF_PI)
+
+    def tails(self, x, m, dispersion):
+        from scipy import stats
+
+        return tails_of(stats.rayleigh(scale=np.maximum(m, TINY) / np.sqrt(np.pi / 2)), x)
+
+    def simulate(self, m, rng, *, dispersion=None):
         return rng.rayleigh(m / np.sqrt(np.pi / 2))

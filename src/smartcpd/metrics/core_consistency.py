@@ -12,7 +12,6 @@ from smartcpd._data.storage.conversion import as_dense
 from smartcpd._fitting.model import CPModel
 from smartcpd.errors import IncompatibleError
 from smartcpd.losses import Loss
-from smartcpd.losses.negative_binomial import NegativeBinomial
 
 MOST_CELLS = 1 << 23
 """Number of cells, of the tensor or of its core, that are worked on at once."""
@@ -59,8 +58,8 @@ def core_consistency(model: CPModel, X: Any, *, mask: Any = None) -> float:
     if data.weights is not None:
         core = np.where(data.weights == 0, model.full(), core)
     factors = [A.astype(np.float64) for A in model.distribute().factors]
-    if isinstance(model.loss_function, NegativeBinomial):
-        factors[0] = factors[0] * model.loss_function.r
+    if model.loss_function is not None and model.loss_function.mean_scale:
+        factors[0] = factors[0] * model.loss_function.mean_scale
     for A in factors:
         # The first mode is contracted and its core index put last, so that after all modes the
         # indices are in order again.
@@ -72,6 +71,6 @@ def core_consistency(model: CPModel, X: Any, *, mask: Any = None) -> float:
 
 def applies(loss: Loss | None, model: CPModel, storage: Storage) -> bool:
     """Whether core consistency means something for a fit."""
-    linear = loss is None or type(loss).mean is Loss.mean or isinstance(loss, NegativeBinomial)
+    linear = loss is None or loss.mean_scale is not None
     small = storage.absent == "none" and storage.n_cells <= MOST_CELLS
     return linear and small and model.rank**model.order <= MOST_CELLS

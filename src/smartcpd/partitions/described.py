@@ -9,7 +9,7 @@ import numpy as np
 from smartcpd._data.storage.base import SparseStorage
 from smartcpd._data.storage.events import Events
 from smartcpd._data.storage.sparse import TINY
-from smartcpd.errors import IncompatibleError, InvalidDataError
+from smartcpd.errors import InvalidDataError
 from smartcpd.losses import Data, Loss
 from smartcpd.partitions.manifest import Manifest
 
@@ -34,12 +34,12 @@ class DescribedStorage(SparseStorage):
 
     @property
     def nnz(self) -> int:
-        return self.manifest.nnz
+        return self.n_events - self.n_missing
 
     @property
     def nbytes(self) -> int:
         """Bytes that the entries take in memory."""
-        return self.manifest.nbytes
+        return self.manifest.entry_bytes * self.n_events
 
     @property
     def n_missing(self) -> int:
@@ -75,16 +75,9 @@ class DescribedStorage(SparseStorage):
         return [self.figures[f"{name}_{n}"] for n in range(len(self.shape))]
 
     def some_events(self, count: int, rng: np.random.Generator) -> Events:
-        columns = self._by_mode("sample")
-        kept = columns[0].size
-        chosen = rng.integers(kept, size=min(count, kept))
-        weights = self.figures.get("sample_weights")
-        return Events(
-            tuple(column[chosen] for column in columns),
-            self.figures["sample_values"][chosen],
-            self.shape,
-            None if weights is None else weights[chosen],
-        )
+        columns, values = tuple(self._by_mode("sample")), self.figures["sample_values"]
+        kept = Events(columns, values, self.shape, self.figures.get("sample_weights"))
+        return kept.at(rng.integers(len(kept), size=min(count, len(kept))))
 
     @property
     def n_events(self) -> int:
@@ -104,13 +97,7 @@ class DescribedStorage(SparseStorage):
         return stored if self.absent == "unobserved" else min(stored, 0.0)
 
     def check(self, loss: Loss) -> None:
-        if self.absent == "zero" and not loss.allows_zeros:
-            raise IncompatibleError(
-                f"Loss '{loss}' cannot describe exact zeros (it goes to infinity there), and the "
-                f"{self.n_cells - self.nnz:,} cells that are not stored are zeros. Use loss="
-                "'poisson' or 'beta(0.5)', or write the folder with absent='unobserved' if nobody "
-                "looked at them."
-            )
+        self.check_zeros(loss, "write the folder with absent='unobserved'")
         lowest, allowed = loss.data.value
         for part in self.manifest.parts:
             bad = [x for x in (part.lowest, part.highest) if not np.isfinite(x) or x < lowest]

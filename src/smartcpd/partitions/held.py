@@ -15,9 +15,7 @@ from smartcpd._data.storage.conversion import as_sparse
 from smartcpd._data.storage.entries import Entries, smallest
 from smartcpd.errors import InvalidDataError
 from smartcpd.partitions.figures import Figures
-from smartcpd.partitions.manifest import Manifest
 from smartcpd.partitions.tensor import PartitionedTensor
-from smartcpd.partitions.writing import described
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -58,7 +56,7 @@ def held_parts(tensors: Sequence[Any]) -> HeldParts:
     weighted = any(X.weighted for X in storages)
     dtype = np.result_type(*(X.dtype for X in storages))
     figures = Figures(shape, first.absent, sum(X.n_events for X in storages))
-    held, parts, start = [], [], 0
+    held, start = [], 0
     for number, X in enumerate(storages):
         if X.n_events == 0:
             raise InvalidDataError(
@@ -70,21 +68,10 @@ def held_parts(tensors: Sequence[Any]) -> HeldParts:
         if weighted and weights is None:
             weights = np.ones(len(events))
         entries = Entries([rows, *events.indices[1:]], events.values.astype(dtype), weights)
-        figures.add(entries)
+        figures.add(f"tensor {number}", start, start + X.shape[0] - 1, entries)
         held.append(entries)
-        parts.append(described(f"tensor {number}", start, start + X.shape[0] - 1, entries))
         start += X.shape[0]
-    arrays = figures.arrays()
-    manifest = Manifest(
-        shape,
-        dtype.name,
-        first.absent,
-        0,
-        tuple(parts),
-        weighted,
-        figures.heaviest,
-        figures.typical(arrays, parts),
-    )
+    manifest, arrays = figures.summary(mode=0)
     return HeldParts(Path("a list of tensors"), manifest, None, arrays, held=held)
 
 

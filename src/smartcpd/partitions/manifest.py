@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,11 @@ VERSION = 1
 NAME = "manifest.json"
 FIGURES = "figures.npz"
 LABELS = "labels.npz"
+
+
+def entry_bytes(shape: Sequence[int], dtype: np.dtype, weighted: bool = False) -> int:
+    """Return the bytes that an entry of a tensor takes in memory."""
+    return sum(smallest(size).itemsize for size in shape) + dtype.itemsize + 8 * weighted
 
 
 @dataclass(frozen=True)
@@ -58,20 +64,9 @@ class Manifest:
     notes: tuple[str, ...] = field(default=())
 
     @property
-    def nnz(self) -> int:
-        """Number of entries of all parts, missing cells not among them."""
-        return sum(part.nnz - part.n_missing for part in self.parts)
-
-    @property
     def entry_bytes(self) -> int:
         """Bytes that an entry takes in memory."""
-        indices = sum(smallest(size).itemsize for size in self.shape)
-        return indices + np.dtype(self.dtype).itemsize + 8 * self.weighted
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes that all entries take in memory."""
-        return self.entry_bytes * sum(part.nnz for part in self.parts)
+        return entry_bytes(self.shape, np.dtype(self.dtype), self.weighted)
 
     def write(self, folder: Path) -> None:
         content = {"format": "smartcpd-parts", "version": VERSION, **asdict(self)}
@@ -103,7 +98,7 @@ def _checked(folder: Path, content: dict[str, Any]) -> Manifest:
     try:
         parts = tuple(Part(**part) for part in content.pop("parts"))
         tuples = {
-            name: None if content[name] is None else tuple(content.pop(name))
+            name: tuple(content.pop(name))
             for name in ("shape", "names", "kinds", "notes")
             if content.get(name) is not None
         }

@@ -18,6 +18,7 @@ from smartcpd._data.storage.entries import (
     smallest,
 )
 from smartcpd.errors import InvalidParameterError
+from smartcpd.partitions.manifest import entry_bytes
 
 ROWS_AT_ONCE = 1 << 21
 """Number of entries that are divided among parts at a time."""
@@ -34,13 +35,12 @@ class Spool:
         self.count = 0
         self.rows = np.zeros(shape[self.mode], np.int64)
         """Number of entries in each row of the mode that is divided."""
-        self.dtype: np.dtype | None = None
+        self.dtype: np.dtype = np.dtype(bool)
         self._pieces: list[int] = []
 
     @property
     def entry_bytes(self) -> int:
-        assert self.dtype is not None
-        return sum(smallest(size).itemsize for size in self.shape) + self.dtype.itemsize
+        return entry_bytes(self.shape, self.dtype)
 
     def add(self, indices: Any, values: Any) -> None:
         columns = checked_columns(indices)
@@ -53,25 +53,21 @@ class Spool:
                 f"{len(self.shape)}."
             )
         checked_shape(columns, self.shape)
-        self.dtype = (
-            numbers.dtype if self.dtype is None else np.promote_types(self.dtype, numbers.dtype)
-        )
+        self.dtype = np.promote_types(self.dtype, numbers.dtype)
         if self.dtype == np.float16:  # Parquet has no such type
             self.dtype = np.dtype(np.float32)
-        number = len(self._pieces)
-        for n, (column, size) in enumerate(zip(columns, self.shape, strict=True)):
-            np.save(self.folder / f"piece-{number}-{n}.npy", column.astype(smallest(size)))
-        np.save(self.folder / f"piece-{number}-value.npy", numbers)
+        narrow = [c.astype(smallest(size)) for c, size in zip(columns, self.shape, strict=True)]
+        for path, column in zip(self._paths(len(self._pieces)), [*narrow, numbers], strict=True):
+            np.save(path, column)
         self.rows += np.bincount(columns[self.mode], minlength=self.rows.size)
         self._pieces.append(numbers.size)
         self.count += numbers.size
 
     def divide(self, ranges: Sequence[tuple[int, int]]) -> None:
         """Bring every entry to the files of the part that has its row."""
-        assert self.dtype is not None
         lasts = np.array([last for _, last in ranges])
         for number, size in enumerate(self._pieces):
-            paths = self._paths(f"piece-{number}")
+            paths = self._paths(number)
             columns = [np.load(path, mmap_mode="r") for path in paths]
             for start in range(0, size, ROWS_AT_ONCE):
                 piece = [column[start : start + ROWS_AT_ONCE] for column in columns]
@@ -96,7 +92,6 @@ class Spool:
 
     def part(self, number: int) -> Entries:
         """Return the entries of a part, in any order; they can be read once."""
-        assert self.dtype is not None
         dtypes = [smallest(size) for size in self.shape] + [self.dtype]
         columns = []
         for n, dtype in enumerate(dtypes):
@@ -105,6 +100,6 @@ class Spool:
             path.unlink(missing_ok=True)
         return Entries(columns[:-1], columns[-1])
 
-    def _paths(self, piece: str) -> list[Path]:
-        names = [*range(len(self.shape)), "value"]
-        return [self.folder / f"{piece}-{name}.npy" for name in names]
+    def _paths(self, piece: int) -> list[Path]:
+        """Return the files of a piece: one a mode, and one for the values."""
+        return [self.folder / f"piece-{piece}-{n}.npy" for n in range(len(self.shape) + 1)]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -32,6 +32,29 @@ WORKING_COPIES = 2.2
 the entries are made from, stand beside them."""
 
 
+class EventSum(NamedTuple):
+    """Which sum over the events of parts is asked for; see `event_sum`."""
+
+    loss: Loss
+    part: str
+    want_gradient: bool
+    convex: bool = False
+
+    def over(self, events: Events, A: np.ndarray, n_threads: int) -> Sum:
+        """Return the sum over some events, whose rows have the stacked factors A."""
+        loss, part, want_gradient, convex = self
+        return event_sum(events, loss, part, A, want_gradient, n_threads, convex=convex)
+
+    def joined(self, sums: Iterable[tuple[RowRange, Sum]], A: np.ndarray) -> Sum:
+        """Add up the sums over ranges of rows of what has the stacked factors A."""
+        total, G = 0.0, np.zeros_like(A) if self.want_gradient else np.empty(0)
+        for row_range, found in sums:
+            total += found.total
+            if self.want_gradient:
+                row_range.add(G, found.gradient)
+        return Sum(total, G)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class PartitionedTensor(DescribedStorage):
     """A sparse tensor in a folder, its entries in files that each hold some rows of one mode.
@@ -53,6 +76,8 @@ class PartitionedTensor(DescribedStorage):
     max_memory: int | None = None
     """Bytes that fits may use; half of the memory by default."""
     figures: dict[str, np.ndarray] = field(default_factory=dict)
+    reads_here: ClassVar[bool] = True
+    """Whether passes need memory for parts in this process."""
     _whole: dict[str, weakref.ref[SparseTensor]] = field(default_factory=dict)
     """The tensor in memory, while somebody has use for it."""
 
@@ -102,7 +127,7 @@ class PartitionedTensor(DescribedStorage):
         known = None if held is None else held()
         if known is not None:
             return known
-        count = sum(part.nnz for part in self.manifest.parts)
+        count = self.n_events
         columns = [np.empty(count, smallest(size)) for size in self.shape]
         values = np.empty(count, self.dtype)
         weights = np.empty(count) if self.weighted else None
@@ -128,11 +153,6 @@ class PartitionedTensor(DescribedStorage):
             f"part{'s' * (self.n_parts > 1)}, "
             f"{self.dtype}, {str(self.path)!r})"
         )
-
-    @property
-    def reads_here(self) -> bool:
-        """Whether passes need memory for parts in this process."""
-        return True
 
     def local_method(self, problem: Any) -> Any:
         """Return a method that improves a start where the parts are, if there is one."""
@@ -160,42 +180,22 @@ class PartitionedTensor(DescribedStorage):
         return near_events(replace(entries, values=values), self.row_range(number))
 
     def event_sums(
-        self,
-        loss: Loss,
-        part: str,
-        A: np.ndarray,
-        want_gradient: bool,
-        n_threads: int,
-        convex: bool = False,
+        self, wanted: EventSum, A: np.ndarray, n_threads: int
     ) -> Iterator[tuple[RowRange, Sum]]:
-        """What `event_sum` gives for each part, in order, read ahead of their use."""
+        """Yield the sum over each part, in order; parts are read ahead of their use."""
         for number, events in prefetched(range(self.n_parts), self.events):
             row_range = self.row_range(number)
-            yield (
-                row_range,
-                event_sum(
-                    events,
-                    loss,
-                    part,
-                    row_range.take(A),
-                    want_gradient,
-                    n_threads,
-                    convex=convex,
-                ),
-            )
+            yield row_range, wanted.over(events, row_range.take(A), n_threads)
 
     def sample(self, count: int, rng: np.random.Generator) -> SparseTensor:
         """Return a tensor of so many entries, drawn from all of them; every part is read once."""
         sizes = np.array([part.nnz for part in self.manifest.parts])
         counts = rng.multivariate_hypergeometric(sizes, min(count, sizes.sum()), method="marginals")
         seeds = rng.integers(2**63, size=self.n_parts)
-        drawn = self._drawn(counts, seeds)
-        columns = tuple(
-            np.concatenate([d.columns[n] for d in drawn]) for n in range(len(self.shape))
+        drawn = Entries.joined(self._drawn(counts, seeds))
+        return SparseTensor(
+            tuple(drawn.columns), drawn.values, self.shape, self.absent, drawn.weights
         )
-        values = np.concatenate([d.values for d in drawn])
-        weights = np.concatenate([d.weights for d in drawn]) if self.weighted else None
-        return SparseTensor(columns, values, self.shape, self.absent, weights)
 
     def _drawn(self, counts: np.ndarray, seeds: np.ndarray) -> list[Entries]:
         """Draw so many entries of each part."""

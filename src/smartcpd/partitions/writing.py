@@ -19,7 +19,7 @@ from smartcpd._data.storage.entries import Entries, canonical, significance
 from smartcpd._data.storage.sparse import ABSENT, SparseTensor
 from smartcpd.errors import InvalidDataError, InvalidParameterError
 from smartcpd.partitions.figures import Figures
-from smartcpd.partitions.manifest import FIGURES, LABELS, Manifest, Part
+from smartcpd.partitions.manifest import FIGURES, LABELS, entry_bytes
 from smartcpd.partitions.parquet import write_entries
 from smartcpd.partitions.spool import Spool
 from smartcpd.partitions.tensor import PartitionedTensor
@@ -66,17 +66,17 @@ def write_tensor(
         raise InvalidDataError(f"{X!r} has no entries, so there is nothing to divide into parts.")
     mode = significance(X.shape)[0]
     everything = Entries(list(events.indices), events.values, events.weights)
-    column = events.indices[mode]
-    counts = np.bincount(column, minlength=X.shape[mode])
-    ranges = row_ranges(counts, _entries_a_part(part_bytes, _entry_bytes(X), len(events)))
-
-    def parts() -> Iterator[tuple[int, int, Entries]]:
-        # Entries are sorted by this mode first, so that rows are stretches of them.
-        ends = np.concatenate([[0], np.cumsum(counts)])
-        for first, last in ranges:
-            yield first, last, _stretch(everything, slice(ends[first], ends[last + 1]))
-
-    return _written(Path(path), X.shape, X.absent, mode, len(events), parts(), modes, notes)
+    counts = np.bincount(events.indices[mode], minlength=X.shape[mode])
+    size = entry_bytes(X.shape, X.dtype, X.weighted)
+    # Entries are sorted by this mode first, so that rows are stretches of them.
+    ends = np.concatenate([[0], np.cumsum(counts)])
+    figures = Figures(X.shape, X.absent, len(events))
+    with _new_folder(Path(path)) as folder:
+        for first, last in row_ranges(counts, size, part_bytes):
+            stretch = everything.at(slice(ends[first], ends[last + 1]))
+            _write_part(folder, figures, first, last, stretch)
+        _write_summary(folder, figures, mode, modes, notes)
+    return PartitionedTensor.open(path)
 
 
 def write_pieces(
@@ -130,56 +130,35 @@ def write_pieces(
             spool.add(indices, values)
         if spool.count == 0:
             raise InvalidDataError(f"There are no entries to write to {target}.")
-        ranges = row_ranges(spool.rows, _entries_a_part(part_bytes, spool.entry_bytes, spool.count))
+        ranges = row_ranges(spool.rows, spool.entry_bytes, part_bytes)
         spool.divide(ranges)
-
-        def parts() -> Iterator[tuple[int, int, Entries]]:
-            for number, (first, last) in enumerate(ranges):
-                entries = spool.part(number)
-                ready = canonical(
-                    entries.columns, entries.values, None, sizes, keep_zeros=absent == "unobserved"
-                )
-                if ready.values.size:
-                    yield first, last, ready
-
-        manifest = _fill(folder, sizes, absent, spool.mode, spool.count, parts(), modes, notes)
+        figures = Figures(sizes, absent, spool.count)
+        for number, (first, last) in enumerate(ranges):
+            given = spool.part(number)
+            entries = canonical(
+                given.columns, given.values, None, sizes, keep_zeros=absent == "unobserved"
+            )
+            if entries.values.size:
+                _write_part(folder, figures, first, last, entries)
         shutil.rmtree(folder / "spool")
-        manifest.write(folder)
+        _write_summary(folder, figures, spool.mode, modes, notes)
     return PartitionedTensor.open(target)
 
 
-def _entries_a_part(part_bytes: int | None, entry_bytes: int, count: int) -> int:
-    """Return the most entries that a part should have, if rows allow it."""
-    if part_bytes is None:
-        part_bytes = int(np.clip(entry_bytes * count / N_PARTS, LEAST_BYTES, MOST_BYTES))
-    return max(1, part_bytes // entry_bytes)
-
-
-def row_ranges(counts: np.ndarray, most: int) -> list[tuple[int, int]]:
-    """Neighbouring rows, first and last, that hold about ``most`` entries at most, or one row."""
+def row_ranges(
+    counts: np.ndarray, entry_bytes: int, part_bytes: int | None
+) -> list[tuple[int, int]]:
+    """Return neighbouring rows, first and last, for parts of about so many bytes, or of one row."""
     ends = np.cumsum(counts)
-    n_parts = max(1, -(-int(ends[-1]) // most))
+    if part_bytes is None:
+        part_bytes = int(np.clip(entry_bytes * ends[-1] / N_PARTS, LEAST_BYTES, MOST_BYTES))
+    n_parts = -(-int(ends[-1]) // max(1, part_bytes // entry_bytes))
     # About equally many entries in each, cut where rows end.
     wanted = ends[-1] * np.arange(1, n_parts) / n_parts
     cuts = np.unique(np.searchsorted(ends, wanted) + 1)
     cuts = cuts[(cuts > 0) & (cuts < counts.size)]
     starts = [0, *cuts.tolist()]
     return list(zip(starts, [*(c - 1 for c in cuts.tolist()), counts.size - 1], strict=True))
-
-
-def _written(
-    path: Path,
-    shape: tuple[int, ...],
-    absent: str,
-    mode: int,
-    count: int,
-    parts: Iterator[tuple[int, int, Entries]],
-    modes: Sequence[Mode] | None,
-    notes: Sequence[str],
-) -> PartitionedTensor:
-    with _new_folder(path) as folder:
-        _fill(folder, shape, absent, mode, count, parts, modes, notes).write(folder)
-    return PartitionedTensor.open(path)
 
 
 @contextmanager
@@ -194,76 +173,23 @@ def _new_folder(path: Path) -> Iterator[Path]:
     shutil.rmtree(old, ignore_errors=True)
 
 
-def _fill(
-    folder: Path,
-    shape: tuple[int, ...],
-    absent: str,
-    mode: int,
-    count: int,
-    parts: Iterator[tuple[int, int, Entries]],
-    modes: Sequence[Mode] | None,
-    notes: Sequence[str],
-) -> Manifest:
-    figures = Figures(shape, absent, count)
-    written: list[Part] = []
-    dtype = np.dtype(bool)
-    for first, last, entries in parts:
-        if entries.values.dtype == np.float16:  # Parquet has no such type
-            entries = replace(entries, values=entries.values.astype(np.float32))
-        name = f"part-{len(written):05d}.parquet"
-        write_entries(folder / name, entries)
-        figures.add(entries)
-        written.append(described(name, first, last, entries))
-        dtype = np.promote_types(dtype, entries.values.dtype)
-    if not written:
+def _write_part(folder: Path, figures: Figures, first: int, last: int, entries: Entries) -> None:
+    if entries.values.dtype == np.float16:  # Parquet has no such type
+        entries = replace(entries, values=entries.values.astype(np.float32))
+    name = f"part-{len(figures.parts):05d}.parquet"
+    write_entries(folder / name, entries)
+    figures.add(name, first, last, entries)
+
+
+def _write_summary(
+    folder: Path, figures: Figures, mode: int, modes: Sequence[Mode] | None, notes: Sequence[str]
+) -> None:
+    """Write what the folder has besides its parts; the manifest last, which makes it complete."""
+    if not figures.parts:
         raise InvalidDataError("All values are zero, so there is nothing to divide into parts.")
-    arrays = figures.arrays()
+    manifest, arrays = figures.summary(mode, modes, notes)
     np.savez(folder / FIGURES, **arrays)  # type: ignore[arg-type]
     if modes is not None:
         labels = {f"labels_{n}": mode.labels for n, mode in enumerate(modes)}
         np.savez(folder / LABELS, **labels)  # type: ignore[arg-type]
-    return Manifest(
-        shape,
-        dtype.name,
-        absent,
-        mode,
-        tuple(written),
-        figures.weighted,
-        figures.heaviest,
-        figures.typical(arrays, written),
-        None if modes is None else tuple(m.name for m in modes),
-        None if modes is None else tuple(str(m.kind) for m in modes),
-        tuple(notes),
-    )
-
-
-def described(name: str, first: int, last: int, entries: Entries) -> Part:
-    """Return what the manifest says of a part."""
-    x = entries.values.astype(np.float64)
-    w = entries.weights
-    seen = x if w is None else x[w > 0]
-    weighted = x if w is None else w * x
-    return Part(
-        file=name,
-        first=int(first),
-        last=int(last),
-        nnz=x.size,
-        total=float(weighted.sum()),
-        squares=float(weighted @ x),
-        lowest=float(seen.min(initial=np.inf)) if seen.size else 0.0,
-        highest=float(seen.max(initial=-np.inf)) if seen.size else 0.0,
-        whole=entries.values.dtype.kind != "f" or bool((seen == np.floor(seen)).all()),
-        weight=float(x.size if w is None else w.sum()),
-        n_missing=0 if w is None else int(np.count_nonzero(w == 0)),
-    )
-
-
-def _stretch(entries: Entries, where: slice) -> Entries:
-    weights = None if entries.weights is None else entries.weights[where]
-    return Entries([c[where] for c in entries.columns], entries.values[where], weights)
-
-
-def _entry_bytes(X: SparseTensor) -> int:
-    events = X.events
-    own = 0 if events.weights is None else 8
-    return sum(c.itemsize for c in events.indices) + events.values.itemsize + own
+    manifest.write(folder)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from smartcpd.losses import Loss
-from smartcpd.quality.noise import has_scale, square_variance
+from smartcpd.quality.noise import has_scale
 from smartcpd.quality.reading import Batch
 from smartcpd.quality.result import HotCell, HotSlice
 
@@ -53,9 +53,9 @@ class SliceSums:
         self.loss = loss
         self.sums = [np.zeros((5, size)) for size in shape]
 
-    def add(self, batch: Batch, mean: np.ndarray, v: np.ndarray) -> None:
-        error = batch.x - mean
-        parts = (batch.x, mean, error * error, v, square_variance(self.loss, v))
+    def add(self, batch: Batch, mean: np.ndarray, squares: np.ndarray, v: np.ndarray) -> None:
+        """``squares`` of the residuals of the cells, and what is expected of them."""
+        parts = (batch.x, mean, squares, v, self.loss.square_variance(v))
         for part_number, part in enumerate(parts):
             shares = batch.weight * part
             for sums, rows in zip(self.sums, batch.places, strict=True):

@@ -18,9 +18,9 @@ from smartcpd._objectives import Estimate
 from smartcpd.errors import InvalidParameterError
 from smartcpd.losses import Loss
 from smartcpd.quality.calibration import Calibration
-from smartcpd.quality.deviance import best_constant, cell_losses, saturated_losses
+from smartcpd.quality.deviance import best_constant
 from smartcpd.quality.hot_spots import SliceSums, WorstCells
-from smartcpd.quality.noise import data_name, has_scale, variance
+from smartcpd.quality.noise import data_name, has_scale
 from smartcpd.quality.reading import Judged, Reading, reading_of
 from smartcpd.quality.result import Quality
 
@@ -95,6 +95,7 @@ class QualityTally:
     def __init__(self, reading: Reading) -> None:
         self.reading = reading
         self.loss = loss = reading.loss
+        self.knows_variance = loss.knows("variance")
         self.chi_squared = 0.0
         self.deviance = 0.0
         self.calibration = Calibration(loss, *reading.overview)
@@ -103,14 +104,21 @@ class QualityTally:
         self._values: list[tuple[np.ndarray, np.ndarray]] = []
 
     def add(self, cells: Judged) -> None:
+        """Add some cells."""
         batch, mean, weight = cells.batch, cells.mean, cells.batch.weight
-        v = variance(self.loss, mean)
+        squares = (batch.x - mean) ** 2
         self._values.append((cells.values, np.bincount(cells.which, weights=weight)))
         self.deviance += float(weight @ cells.deviance)
-        self.chi_squared += float(weight @ ((batch.x - mean) ** 2 / v))
-        self.calibration.add(batch.x, mean, v, weight)
         self.cells.add(batch, mean, cells.deviance)
-        self.slices.add(batch, mean, v)
+        if self.knows_variance:
+            v = self.loss.variance(mean)
+            self.chi_squared += float(weight @ (squares / v))
+            self.calibration.add(batch.x, mean, v, weight)
+            self.slices.add(batch, mean, squares, v)
+        else:
+            # The residuals themselves say how exact a mean is, and the loss how bad they are.
+            self.calibration.add(batch.x, mean, squares, weight)
+            self.slices.add(batch, mean, cells.deviance, np.ones_like(mean))
 
     def table(self) -> tuple[np.ndarray, np.ndarray]:
         """The values of the data, and in how many cells each was seen."""
@@ -128,8 +136,9 @@ class QualityTally:
         n_observed = reading.storage.n_observed
         degrees = max(n_observed - reading.freedom, 1)
         scale = 1.0 if has_scale(loss) else max(self.deviance / degrees, TINY)
-        noise = 1.0 if has_scale(loss) else max(self.slices.scatter, TINY)
-        counted = data_name(loss) == "counts"
+        estimated = self.knows_variance and not has_scale(loss)
+        noise = max(self.slices.scatter, TINY) if estimated else 1.0
+        counted = data_name(loss) == "counts" and self.knows_variance
         return Quality(
             loss=str(loss),
             data=data_name(loss),
@@ -163,7 +172,7 @@ class Levels(NamedTuple):
 def _levels(tally: QualityTally, own_loss: float) -> Levels:
     reading, loss = tally.reading, tally.loss
     values, counts = tally.table()
-    saturated = _mean(saturated_losses(loss, values), counts)
+    saturated = _mean(loss.saturated(values), counts)
     constant = _constant_loss(loss, values, counts)
     if reading.samples_all:
         # Losses can only be compared if all of them are those of the sample.
@@ -182,7 +191,7 @@ def _constant_loss(loss: Loss, values: np.ndarray, counts: np.ndarray) -> float:
     """The mean loss of the best constant model."""
     chosen = slice(None, None, max(1, values.size // CONSTANT_FROM))
     m = best_constant(loss, values[chosen], counts[chosen])
-    return _mean(cell_losses(loss, values, np.full(values.size, m)), counts)
+    return _mean(loss.values_at(values, np.full(values.size, m)), counts)
 
 
 def _explained(
@@ -197,13 +206,18 @@ def _explained(
 
 
 def _expected_deviance(reading: Reading, loss: Loss) -> float | None:
-    """The mean deviance of this model on data drawn from it; None where means are astronomic."""
+    """Return the mean deviance of this model on data drawn from it.
+
+    None where none can be drawn, or where means are astronomic.
+    """
+    if not loss.knows("simulate"):
+        return None
     m, weights = reading.sample(SIMULATED)
     try:
         x = np.asarray(loss.simulate(m, reading.rng), dtype=np.float64)
     except ValueError:
         return None
-    deviance = 2.0 * (cell_losses(loss, x, m) - saturated_losses(loss, x))
+    deviance = 2.0 * (loss.values_at(x, m) - loss.saturated(x))
     return float(weights @ deviance) / reading.storage.n_observed
 
 

@@ -20,7 +20,6 @@ from smartcpd._data.storage.observed import stacked_rows, weights_at
 from smartcpd._objectives.backgrounds.sampled import weighted_cells
 from smartcpd.losses import Domain, Loss
 from smartcpd.partitions.tensor import PartitionedTensor
-from smartcpd.quality.deviance import cell_losses, saturated_losses
 
 READ_WHOLE = 1 << 22
 """All cells are read up to this many, about a second's work."""
@@ -115,8 +114,8 @@ class Reading:
     def _judged(self, batch: Batch) -> Judged:
         loss = self.loss
         values, which = np.unique(batch.x, return_inverse=True)
-        least = saturated_losses(loss, values)[which]
-        deviance = np.maximum(2.0 * (cell_losses(loss, batch.x, batch.m) - least), 0.0)
+        least = loss.saturated(values)[which]
+        deviance = np.maximum(2.0 * (loss.values_at(batch.x, batch.m) - least), 0.0)
         return Judged(batch, self._mean(batch.m), values, which, deviance)
 
     def _mean(self, m: np.ndarray) -> np.ndarray:

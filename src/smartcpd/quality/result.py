@@ -22,7 +22,8 @@ class Bin:
     predicted, observed : float
         Means over these cells.
     error : float
-        Standard error of the observed mean, if the model were right.
+        Standard error of the observed mean, if the model were right: by the variance that the loss
+        names, or by the residuals themselves where it names none.
 
     Examples
     --------
@@ -64,8 +65,9 @@ class HotSlice:
     """A row of a mode whose cells the model describes worse than others.
 
     ``spread`` is the sum of squared residuals over what the model's variances add up to, relative
-    to the usual row of its mode: 2 means twice as scattered around the model as that. ``score`` is
-    how many standard deviations that is beyond 1.
+    to the usual row of its mode: 2 means twice as scattered around the model as that. Where the
+    loss names no variance, deviances take the place of squared residuals over variances. ``score``
+    is how many standard deviations that is beyond 1.
 
     Examples
     --------

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from importlib import metadata
 from typing import Any
 
+from smartcpd._fitting.fit import fit
 from smartcpd.report.text import escape
 
 PACKAGES = ("smartcpd", "numpy", "numba", "scipy")
@@ -37,8 +38,6 @@ def versions() -> dict[str, str]:
 
 def python_code(settings: Mapping[str, Any], rank: int, loss: str | None) -> str:
     """Return the call that fits this model: its rank, its loss and all that is not the default."""
-    from smartcpd._fitting.fit import fit
-
     arguments: dict[str, Any] = {"rank": rank, "loss": loss or "gaussian"}
     for name, parameter in inspect.signature(fit).parameters.items():
         if name in ("X", "rank", "loss", "callback", "progress") or name not in settings:

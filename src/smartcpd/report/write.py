@@ -15,6 +15,7 @@ from smartcpd._inference.diagnosis import Diagnosis
 from smartcpd._problem.history import History, Status
 from smartcpd.errors import InvalidParameterError
 from smartcpd.quality import Quality
+from smartcpd.report.page import render
 
 
 def write_report(
@@ -72,8 +73,6 @@ def write_report(
     >>> write_report("report.html", model).name
     'report.html'
     """
-    from smartcpd.report.page import render
-
     file = Path(path)
     if not file.parent.is_dir():
         raise InvalidParameterError(

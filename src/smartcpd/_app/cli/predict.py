@@ -80,8 +80,6 @@ def predict(
 
 
 def _predicted(run: Any, cells: Any) -> tuple[np.ndarray, np.ndarray | None]:
-    from smartcpd._inference.surprise import tail_probability
-
     known = (cells.rows >= 0).all(axis=1)
     mean = np.full(len(known), np.nan)
     mean[known] = run.model.mean(cells.rows[known])
@@ -90,7 +88,7 @@ def _predicted(run: Any, cells: Any) -> tuple[np.ndarray, np.ndarray | None]:
     surprise = np.full(len(known), np.nan)
     m = run.model.values(cells.rows[known])
     loss = run.model.loss_function
-    surprise[known] = tail_probability(loss, cells.values[known], m, run.dispersion)
+    surprise[known] = loss.tail_probability(cells.values[known], m, run.dispersion)
     return mean, surprise
 
 

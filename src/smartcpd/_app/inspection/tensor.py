@@ -15,6 +15,7 @@ from smartcpd._data.files import format_of, read, split
 from smartcpd._data.labels import taken_off
 from smartcpd._data.opening import as_storage, in_memory
 from smartcpd._data.storage import Dense, SparseTensor, Storage
+from smartcpd._data.tns import read_tns
 from smartcpd._problem.loss_choice import choose_loss
 from smartcpd.errors import SmartCPDError
 from smartcpd.partitions import PartitionedTensor
@@ -121,8 +122,6 @@ def _duplicates(path: str) -> int:
     file, _ = split(path)
     if ".tns" not in format_of(file).suffixes:
         return 0
-    from smartcpd._data.tns import read_tns
-
     indices, values, shape = read_tns(file)
     stored = SparseTensor(tuple(indices), values, shape, absent="unobserved")
     return int(values.size - stored.nnz)

@@ -160,8 +160,12 @@ def ours(
     return Contender(name, settings, run, **flags)
 
 
-def begin(task: Task) -> dict[str, Any]:
-    return {} if task.start is None else {"init": task.start}
+def single(task: Task, solver: Any, **choices: Any) -> dict[str, Any]:
+    """Return the parameters of a solver that runs once, from the task's start if it has one, and
+    with no more components than wanted.
+    """
+    start = {} if task.start is None else {"init": task.start}
+    return {"solver": solver, "overcomplete": 1, **start, **choices}
 
 
 def smartcpd(name: str = "SmartCPD", **choices: Any) -> Contender:
@@ -169,28 +173,18 @@ def smartcpd(name: str = "SmartCPD", **choices: Any) -> Contender:
     given = {"mirror": "entropy", "step": "adagrad(b=1e-5)", **choices}
 
     def parameters(task: Task) -> dict[str, Any]:
-        return {
-            "solver": "smd",
-            "overcomplete": 1,
-            "averaging": False,
-            "sampler": "uniform",
-            "n_fibers": task.n_fibers,
-            **begin(task),
-            **given,
-        }
+        fixed = {"averaging": False, "sampler": "uniform", "n_fibers": task.n_fibers}
+        return single(task, "smd", **fixed, **given)
 
     words = ", ".join(f"{key} {value}" for key, value in given.items())
     return ours(name, f"the paper's Algorithm 1: solver smd, {words}, one start", parameters)
 
 
 def smartcpd_defaults() -> Contender:
-    def parameters(task: Task) -> dict[str, Any]:
-        return {"solver": "smd", "n_fibers": task.n_fibers}
-
     return ours(
         "smd, our defaults",
         "solver smd with tail averaging and 1.5 R components at first",
-        parameters,
+        lambda task: {"solver": "smd", "n_fibers": task.n_fibers},
     )
 
 
@@ -205,8 +199,7 @@ def gcp_opt(rate: float) -> Contender:
 
     def parameters(task: Task) -> dict[str, Any]:
         n_samples = task.n_entries if task.is_dense else None
-        solver = GCPAdam(rate=rate, n_samples=n_samples).solver()
-        return {"solver": solver, "overcomplete": 1, **begin(task)}
+        return single(task, GCPAdam(rate=rate, n_samples=n_samples).solver())
 
     return ours(
         "GCP-OPT",
@@ -217,15 +210,11 @@ def gcp_opt(rate: float) -> Contender:
 
 
 def ggn() -> Contender:
-    return ours(
-        "GGN", "solver ggn", lambda task: {"solver": "ggn", "overcomplete": 1, **begin(task)}
-    )
+    return ours("GGN", "solver ggn", lambda task: single(task, "ggn"))
 
 
 def block_md() -> Contender:
-    return ours(
-        "block MD", "solver md, full gradients", lambda task: {"solver": "md", "overcomplete": 1}
-    )
+    return ours("block MD", "solver md, full gradients", lambda task: single(task, "md"))
 
 
 def from_truth() -> Contender:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.optimize import isotonic_regression
 
+from smartcpd._app.paper.experiment import Panel
 from smartcpd._app.paper.runs import Run, Runs
 from smartcpd.errors import MissingExtraError
 
@@ -27,7 +30,7 @@ DPI = 200
 LABEL_GAP = 0.075
 """The least gap between neighbouring names, as a share of the height of the axes."""
 
-MEASURES = {"mse": "MSE of the factors", "loss": "Mean loss"}
+ERROR = "MSE of the factors"
 SCALES = {"time": "Time (s)", "entries": "Entries sampled"}
 
 
@@ -79,23 +82,21 @@ def require_matplotlib() -> None:
         raise MissingExtraError("matplotlib", "plot", "Drawing the paper's figures") from None
 
 
-def blank(n_axes: int, width: float = FULL_WIDTH, height: float = 2.7, **grid: Any) -> Figure:
-    """Return a figure with axes in a row."""
+def blank(
+    n_axes: int, width: float = FULL_WIDTH, height: float = 2.7, rows: int = 1, **grid: Any
+) -> Figure:
+    """Return a figure with axes in rows of equal length."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), dpi=DPI, layout="constrained")
-    for ax in np.ravel(figure.subplots(1, n_axes, **grid)):
-        tidy(ax)
+    for ax in np.ravel(figure.subplots(rows, n_axes // rows, **grid)):
+        ax.tick_params(labelsize=TEXT, which="both")
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.grid(True, which="major", lw=0.4, color="#DDDDDD")
+        ax.set_axisbelow(True)
+        for text in (ax.xaxis.label, ax.yaxis.label, ax.title):
+            text.set_fontsize(TEXT)
     return figure
-
-
-def tidy(ax: Axes) -> None:
-    ax.tick_params(labelsize=TEXT, which="both")
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.grid(True, which="major", lw=0.4, color="#DDDDDD")
-    ax.set_axisbelow(True)
-    for text in (ax.xaxis.label, ax.yaxis.label, ax.title):
-        text.set_fontsize(TEXT)
 
 
 def save(figure: Figure, path: Path) -> list[Path]:
@@ -110,83 +111,84 @@ def save(figure: Figure, path: Path) -> list[Path]:
     return files
 
 
-def mean_curve(runs: Sequence[Run], scale: str, measure: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the mean over trials; a trial that has ended keeps its result.
+def mean_curve(runs: Sequence[Run], scale: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return the mean error over trials; a trial that has ended keeps its result.
 
     Between the moments at which a solver was looked at, lines are straight on the axes drawn.
     """
-    starts = [_positive(_known(run, measure), scale)[0] for run in runs]
-    ends = [getattr(run, scale)[-1] for run in runs]
-    low, high = max(starts), max(ends)
+    low = max(_first_positive(getattr(run, scale)[np.isfinite(run.mse)]) for run in runs)
+    high = max(getattr(run, scale)[-1] for run in runs)
     if not high > low:
-        return np.array([high]), np.array([np.mean([run.final(measure) for run in runs])])
+        return np.array([high]), np.array([_mean_error(runs)])
     grid = np.geomspace(low, high, 200)
     curves = []
     for run in runs:
-        x, y = getattr(run, scale), getattr(run, measure)
-        known = (x > 0) & np.isfinite(y)
-        bent = np.log if measure == "mse" else np.asarray
-        values = np.interp(np.log(grid), np.log(x[known]), bent(y[known]))
-        curves.append(np.exp(values) if measure == "mse" else values)
-    return grid, np.mean(curves, axis=0)
+        x = getattr(run, scale)
+        known = (x > 0) & np.isfinite(run.mse)
+        curves.append(np.interp(np.log(grid), np.log(x[known]), np.log(run.mse[known])))
+    return grid, np.exp(curves).mean(axis=0)
 
 
-def _known(run: Run, measure: str) -> Run:
-    """Return the moments of a run at which the measure is known."""
-    known = np.isfinite(getattr(run, measure))
-    return Run(*run[:3], *(column[known] for column in run[3:]))
+def _first_positive(values: np.ndarray) -> float:
+    """Return where a line begins on a logarithmic axis, which has no zero."""
+    return float(next(iter(values[values > 0]), 1e-4))
 
 
-def _positive(run: Run, scale: str) -> np.ndarray:
-    """Return where a run is on a logarithmic axis, which has no zero."""
-    values = getattr(run, scale)
-    found = values[values > 0]
-    return found if found.size else np.array([1e-4])
+def _mean_error(runs: Sequence[Run]) -> float:
+    """Return the mean over trials of the error in the end."""
+    return float(np.mean([run.final("mse") for run in runs]))
 
 
 def draw_runs(
     ax: Axes,
     runs: Runs,
-    panel: str,
-    solvers: Sequence[str],
+    panel: Panel,
     *,
     scale: str = "time",
-    measure: str = "mse",
     labels: bool = True,
-    log: bool = True,
     aim: float | None = None,
 ) -> None:
-    """Draw every solver of a panel against time or entries, its name at the end of its line."""
+    """Draw the error of every solver of a panel against time or entries, its name at the end of
+    its line.
+    """
     if aim is not None:
         ax.axhline(aim, color=GREY, lw=0.8, zorder=1)
-    for position, solver in enumerate(solvers):
-        found = _drawable(runs, panel, solver, scale, measure)
+    ends = []
+    for position, contender in enumerate(panel.contenders):
+        solver = contender.name
+        found = [run for run in runs.of(panel.name, solver) if np.isfinite(run.mse).any()]
         if not found:
             continue
-        style = style_of(solver, position)
-        if solver.startswith("limit"):
-            level = float(np.mean([run.final(measure) for run in found]))
+        style, level = style_of(solver, position), _mean_error(found)
+        if contender.reference:
+            end = math.nan
             ax.axhline(level, color=style.colour, ls=style.dash, lw=1.0)
-            continue
-        for run in found:
-            ax.plot(
-                getattr(run, scale), getattr(run, measure), color=style.colour, lw=0.6, alpha=0.3
-            )
-        x, y = mean_curve(found, scale, measure)
-        ax.plot(
-            x, y, color=style.colour, ls=style.dash, lw=1.8, marker="o" if x.size == 1 else None
-        )
-    ax.set_xscale("log")
-    if log:
-        ax.set_yscale("log")
+        else:
+            end = max(getattr(run, scale)[-1] for run in found)
+            _draw_solver(ax, found, scale, style)
+        ends.append((end, level, solver, style.colour))
+    ax.set(xscale="log", yscale="log")
     ax.set_xlabel(SCALES[scale], fontsize=TEXT)
-    ax.set_ylabel(MEASURES[measure], fontsize=TEXT)
-    _keep_sight(ax, runs, panel, scale)
+    ax.set_ylabel(ERROR, fontsize=TEXT)
+    _keep_sight(ax, runs, panel.name, scale)
     label_ticks(ax.xaxis, ax.get_xlim())
-    if log:
-        label_ticks(ax.yaxis, ax.get_ylim())
+    label_ticks(ax.yaxis, ax.get_ylim())
     if labels:
-        label_means(ax, runs, panel, solvers, scale=scale, measure=measure)
+        label_ends(ax, ends)
+
+
+def _draw_solver(ax: Axes, runs: Sequence[Run], scale: str, style: Style) -> None:
+    """Draw the runs of a solver and their mean, if it has a place on the axes: peers do not tell
+    how many entries they sampled.
+    """
+    found = [run for run in runs if np.isfinite(getattr(run, scale)[-1])]
+    if not found:
+        return
+    for run in found:
+        ax.plot(getattr(run, scale), run.mse, color=style.colour, lw=0.6, alpha=0.3)
+    x, y = mean_curve(found, scale)
+    marker = "o" if x.size == 1 else None
+    ax.plot(x, y, color=style.colour, ls=style.dash, lw=1.8, marker=marker)
 
 
 def label_ticks(axis: Axis, limits: tuple[float, float]) -> None:
@@ -202,54 +204,12 @@ def label_ticks(axis: Axis, limits: tuple[float, float]) -> None:
         set_formatter(FuncFormatter(lambda value, _: f"{value:.3g}"))
 
 
-def label_means(
-    ax: Axes,
-    runs: Runs,
-    panel: str,
-    solvers: Sequence[str],
-    *,
-    scale: str = "time",
-    measure: str = "mse",
-) -> None:
-    """Write the name of every solver next to the end of its mean; the limits of the axes must be
-    set.
-    """
-    ends = []
-    for position, solver in enumerate(solvers):
-        found = _drawable(runs, panel, solver, "time", measure)
-        if not found:
-            continue
-        level = float(np.mean([run.final(measure) for run in found]))
-        x = (
-            float("nan")
-            if solver.startswith("limit")
-            else max(getattr(r, scale)[-1] for r in found)
-        )
-        ends.append((x, level, solver, style_of(solver, position).colour))
-    label_ends(ax, ends)
-
-
-def _drawable(runs: Runs, panel: str, solver: str, scale: str, measure: str) -> list[Run]:
-    """Return the runs that have a place on the axes: peers do not tell how many entries they
-    sampled.
-    """
-    return [
-        run
-        for run in runs.of(panel, solver)
-        if np.isfinite(getattr(run, measure)).any() and np.isfinite(getattr(run, scale)[-1])
-    ]
-
-
 def _keep_sight(ax: Axes, runs: Runs, panel: str, scale: str) -> None:
     """Limit the axis to the moments from the first result of any solver to the last."""
-    every = [run for solver in runs.solvers(panel) for run in runs.of(panel, solver)]
-    found = [run for run in every if np.isfinite(getattr(run, scale)[-1])]
-    if not found:
-        return
-    ax.set_xlim(
-        0.8 * min(_positive(run, scale)[0] for run in found),
-        1.1 * max(getattr(run, scale)[-1] for run in found),
-    )
+    every = [getattr(run, scale) for run in runs.of(panel)]
+    found = [values for values in every if np.isfinite(values[-1])]
+    if found:
+        ax.set_xlim(0.8 * min(map(_first_positive, found)), 1.1 * max(v[-1] for v in found))
 
 
 def label_ends(ax: Axes, ends: list[tuple[float, float, str, str]]) -> None:
@@ -294,12 +254,5 @@ def spread(heights: Sequence[float], gap: float) -> np.ndarray:
         return np.array([])
     offsets = gap * np.arange(n)
     wanted = np.clip(np.asarray(heights), 0.0, 1.0) - offsets
-    # Isotonic regression by pooling neighbours that are out of order.
-    blocks: list[list[float]] = []
-    for value in wanted:
-        blocks.append([value, 1.0])
-        while len(blocks) > 1 and blocks[-2][0] > blocks[-1][0]:
-            (a, m), (b, k) = blocks[-2:]
-            blocks[-2:] = [[(a * m + b * k) / (m + k), m + k]]
-    pooled = np.concatenate([np.full(int(k), value) for value, k in blocks])
+    pooled = isotonic_regression(wanted).x
     return np.clip(pooled, 0.0, max(0.0, 1.0 - gap * (n - 1))) + offsets

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -38,11 +38,11 @@ def low_errors(runs: Runs) -> Finding | None:
 
 
 def rivals_at_high_rank(runs: Runs) -> Finding | None:
-    found = {rival: runs.finals("R=50", rival, "mse") for rival in (GCP, GGN)}
-    if not all(f.size for f in found.values()):
+    found = _medians(runs, "R=50", (GCP, GGN))
+    if found is None:
         return None
-    ours = ", ".join(f"{rival} {number(float(np.median(f)))}" for rival, f in found.items())
-    return Finding(f"medians at R=50: {ours}", all(np.median(f) > 0.1 for f in found.values()))
+    ours = ", ".join(f"{rival} {number(f)}" for rival, f in found.items())
+    return Finding(f"medians at R=50: {ours}", min(found.values()) > 0.1)
 
 
 def ratio_to_error(panel: str, fast: str, slow: str, aim: float, least: float) -> Judge:
@@ -64,14 +64,11 @@ def ratio_to_error(panel: str, fast: str, slow: str, aim: float, least: float) -
 
 def fewer_samples(runs: Runs) -> Finding | None:
     where = "R=20" if "R=20" in runs.panels else next(iter(runs.panels), "")
-    needed = []
-    for solver in (SMART, GCP):
-        entries = [
-            run.entries[np.flatnonzero(run.mse <= 1e-2)[0]] if (run.mse <= 1e-2).any() else np.inf
-            for run in runs.of(where, solver)
-        ]
-        needed.append(np.array(entries))
-    return _ratio(needed[0], needed[1], 1.0, f"entries to an MSE of 0.01, {where}", unit="")
+    mine, theirs = (
+        np.array([run.first("entries", "mse", 1e-2) for run in runs.of(where, solver)])
+        for solver in (SMART, GCP)
+    )
+    return _ratio(mine, theirs, 1.0, f"entries to an MSE of 0.01, {where}", unit="")
 
 
 def ratio_on_real(rival: str, least: float) -> Judge:
@@ -112,10 +109,10 @@ def better_steps(panel: str, better: str, worse: str, least: float = 1.0) -> Jud
     """Judge whether a step rule ends with an error that is ``least`` times as low as another's."""
 
     def judge(runs: Runs) -> Finding | None:
-        ends = [runs.finals(panel, s, "mse") for s in (better, worse)]
-        if not all(e.size for e in ends):
+        ends = _medians(runs, panel, (better, worse))
+        if ends is None:
             return None
-        good, bad = (float(np.median(e)) for e in ends)
+        good, bad = ends.values()
         ours = f"{better} {number(good)}, {worse} {number(bad)} (median MSE in the end, {panel})"
         return Finding(ours, least * good < bad)
 
@@ -124,12 +121,20 @@ def better_steps(panel: str, better: str, worse: str, least: float = 1.0) -> Jud
 
 def mixed_is_best(runs: Runs) -> Finding | None:
     names = ("SmartCPD, mixed", "SmartCPD, Jensen", "SmartCPD, adagrad")
-    ends = [runs.finals("gamma", s, "mse") for s in names]
-    if not all(e.size for e in ends):
+    ends = _medians(runs, "gamma", names)
+    if ends is None:
         return None
-    mixed, *others = (float(np.median(e)) for e in ends)
+    mixed, *others = ends.values()
     ours = f"mixed {number(mixed)}, Jensen {number(others[0])}, adagrad {number(others[1])}"
     return Finding(f"{ours} (median MSE in the end)", mixed <= min(others))
+
+
+def _medians(runs: Runs, panel: str, solvers: Sequence[str]) -> dict[str, float] | None:
+    """Return the median error of each solver in the end; None where one has no runs."""
+    ends = {s: runs.finals(panel, s, "mse") for s in solvers}
+    if not all(e.size for e in ends.values()):
+        return None
+    return {s: float(np.median(e)) for s, e in ends.items()}
 
 
 def _ratio(

@@ -13,62 +13,51 @@ from smartcpd._app.paper.contenders import Contender, Snapshot, Task
 
 RATE = 1e-2
 """The learning rate of pyttb's Adam, the better of 1e-3 and 1e-2 on counts."""
-
-
 GENTEN_EPOCHS = (1, 2, 5, 10, 20, 40, 80)
+LBFGSB = "cp_opt (L-BFGS-B, memory 100)"
 
 
 def dense(loss: str) -> tuple[Contender, ...]:
     """Return peers for a dense tensor; GenTen takes dense counts as sparse ones, TensorLy fits
     least squares.
     """
-    found = []
-    if _installed("pyttb"):
-        found += [
-            _line("pyttb L-BFGS-B", "pyttb", "gcp_opt on all entries", _pyttb_lbfgsb),
-            _line("pyttb Adam", "pyttb", f"gcp_opt, rate {RATE:g}, its own sampler", _pyttb_adam),
-        ]
-    if _installed("pygenten") and loss == "poisson":
-        found.append(
-            _line("GenTen", "pygenten", "cp_opt (L-BFGS-B, memory 100) on nonzeros", _genten_lbfgsb)
-        )
-    if _installed("tensorly"):
-        found.append(
-            _line("TensorLy", "tensorly", "non_negative_parafac_hals, least squares", _tensorly)
-        )
-    return tuple(found)
+    counts = loss == "poisson"
+    adam = f"gcp_opt, rate {RATE:g}, its own sampler"
+    return (
+        *_line("pyttb L-BFGS-B", "pyttb", "gcp_opt on all entries", _pyttb_lbfgsb),
+        *_line("pyttb Adam", "pyttb", adam, _pyttb_adam),
+        *_line("GenTen", "pygenten", f"{LBFGSB} on nonzeros", _genten_lbfgsb, counts),
+        *_line("TensorLy", "tensorly", "non_negative_parafac_hals, least squares", _tensorly),
+    )
 
 
 def sparse(loss: str) -> tuple[Contender, ...]:
     """Return peers for a sparse tensor of counts or events."""
-    found = []
-    if _installed("pyttb"):
-        if loss == "poisson":
-            found.append(_line("pyttb CP-APR", "pyttb", "cp_apr pdnr", _pyttb_apr))
-        found.append(_line("pyttb Adam", "pyttb", "gcp_opt, rate 0.001, stratified", _pyttb_sparse))
-    if _installed("pygenten"):
-        if loss == "poisson":
-            found.append(
-                _line("GenTen", "pygenten", "cp_opt (L-BFGS-B, memory 100)", _genten_lbfgsb)
-            )
-        else:
-            found.append(
-                _line("GenTen", "pygenten", "gcp_sgd (Adam), semi-stratified", _genten_sgd)
-            )
-    return tuple(found)
-
-
-def _installed(package: str) -> bool:
-    return importlib.util.find_spec(package) is not None
+    counts = loss == "poisson"
+    return (
+        *_line("pyttb CP-APR", "pyttb", "cp_apr pdnr", _pyttb_apr, counts),
+        *_line("pyttb Adam", "pyttb", "gcp_opt, rate 0.001, stratified", _pyttb_sparse),
+        *_line("GenTen", "pygenten", LBFGSB, _genten_lbfgsb, counts),
+        *_line("GenTen", "pygenten", "gcp_sgd (Adam), semi-stratified", _genten_sgd, not counts),
+    )
 
 
 def _line(
-    name: str, package: str, how: str, run: Callable[[Task, float], list[Snapshot]]
-) -> Contender:
+    name: str,
+    package: str,
+    how: str,
+    run: Callable[[Task, float], list[Snapshot]],
+    serves: bool = True,
+) -> list[Contender]:
+    """Return the line of a peer, or none if it does not serve the loss or is not installed."""
+    if not serves or importlib.util.find_spec(package) is None:
+        return []
     settings = f"{package} {version(package)}, {how}, random start"
-    return Contender(
-        name, settings, lambda task: run(task, task.limit or peers.NO_LIMIT), compiles=False
-    )
+    return [
+        Contender(
+            name, settings, lambda task: run(task, task.limit or peers.NO_LIMIT), compiles=False
+        )
+    ]
 
 
 def _started(task: Task) -> tuple[peers.SparseData, list[np.ndarray]]:
@@ -76,18 +65,13 @@ def _started(task: Task) -> tuple[peers.SparseData, list[np.ndarray]]:
     return data, peers.start_for(data, task.rank, task.seed)
 
 
-def _array(task: Task) -> np.ndarray:
-    assert isinstance(task.X, np.ndarray)
-    return task.X
-
-
 def _pyttb_lbfgsb(task: Task, limit: float) -> list[Snapshot]:
-    return peers.pyttb_lbfgsb(_array(task), _started(task)[1], task.loss, limit)
+    return peers.pyttb_lbfgsb(np.asarray(task.X), _started(task)[1], task.loss, limit)
 
 
 def _pyttb_adam(task: Task, limit: float) -> list[Snapshot]:
     start = _started(task)[1]
-    return peers.pyttb_adam(_array(task), start, task.loss, RATE, limit, task.seed)
+    return peers.pyttb_adam(np.asarray(task.X), start, task.loss, RATE, limit, task.seed)
 
 
 def _pyttb_sparse(task: Task, limit: float) -> list[Snapshot]:
@@ -114,4 +98,4 @@ def _genten_sgd(task: Task, limit: float) -> list[Snapshot]:
 
 
 def _tensorly(task: Task, limit: float) -> list[Snapshot]:
-    return peers.tensorly_hals(_array(task), _started(task)[1], limit)
+    return peers.tensorly_hals(np.asarray(task.X), _started(task)[1], limit)

@@ -13,7 +13,7 @@ import logging
 import math
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import singledispatch
 from typing import Any, Literal, NamedTuple
 
@@ -81,6 +81,11 @@ def start_for(data: SparseData, rank: int, seed: int) -> Factors:
     return [A * scale ** (1 / len(factors)) for A in factors]
 
 
+def result_after(seconds: float, epoch: int, factors: Factors) -> Snapshot:
+    """Return a snapshot of a peer, which tells neither its loss nor how many entries it read."""
+    return Snapshot(seconds, math.nan, epoch, math.nan, factors)
+
+
 class StoppedError(Exception):
     """Ends pyttb's run from inside; most of its solvers have neither callback nor time limit."""
 
@@ -111,18 +116,24 @@ class Watch:
     def look(self, factors: Factors) -> None:
         """Keep copies of the factors, and stop the run if its time is over."""
         self.spent = self.now
-        self.snapshots.append(
-            Snapshot(self.spent, math.nan, len(self.snapshots), math.nan, factors)
-        )
+        self.snapshots.append(result_after(self.spent, len(self.snapshots), factors))
         if self.spent > self.max_seconds:
             raise StoppedError
         self.resumed = time.perf_counter()
 
 
-def plain_factors(model: Any) -> Factors:
-    """Return copies of the factors of a pyttb or GenTen ktensor, with its weights in mode 0."""
-    first, *others = (np.array(A) for A in model.factor_matrices)
-    return [first * np.asarray(model.weights), *others]
+def plain_factors(weights: Any, factors: Iterable[Any]) -> Factors:
+    """Return copies of the factors of a peer's model, with its weights in mode 0."""
+    first, *others = (np.array(A) for A in factors)
+    return [first if weights is None else first * np.asarray(weights), *others]
+
+
+def pyttb_tensor(data: SparseData | np.ndarray) -> Any:
+    import pyttb as ttb
+
+    if isinstance(data, SparseData):
+        return ttb.sptensor(data.indices, data.values[:, None], data.shape)
+    return ttb.tensor(data.astype(np.float64))
 
 
 def pyttb_apr(
@@ -149,17 +160,32 @@ def pyttb_apr(
             super().normalize(*args, mode=mode, **kwargs)  # type: ignore[misc]
             # cp_apr normalises a single mode when it is done with it, the last one last.
             if mode == self.ndims - 1:
-                watch.look(plain_factors(self))
+                watch.look(plain_factors(self.weights, self.factor_matrices))
             return self
 
     # The sums of the loss are compiled on first use, which should not count.
     tiny = ttb.sptensor(np.zeros((1, 3), dtype=np.int64), np.ones((1, 1)), (2, 2, 2))
     with contextlib.redirect_stdout(io.StringIO()):
         ttb.cp_apr(tiny, 1, algorithm, maxiters=2, printitn=0)
-    X = ttb.sptensor(data.indices, data.values[:, None], data.shape)
-    init = WatchedKtensor(start)
+    X, init = pyttb_tensor(data), WatchedKtensor(start)
     with watch.running():
         ttb.cp_apr(X, start[0].shape[1], algorithm, init=init, printitn=0, **settings)
+    return watch.snapshots
+
+
+def pyttb_gcp(
+    data: SparseData | np.ndarray, start: Factors, loss: str, optimizer: Any, watch: Watch
+) -> list[Snapshot]:
+    """Run gcp_opt with an optimizer that calls the watch on its way."""
+    import pyttb as ttb
+    from pyttb.gcp.handles import Objectives
+
+    X, init = pyttb_tensor(data), ttb.ktensor([A.copy() for A in start])
+    objective = Objectives[PYTTB_NAMES[loss]]
+    with watch.running():
+        model, _, _ = ttb.gcp_opt(X, start[0].shape[1], objective, optimizer, init, printitn=0)
+        # A last epoch that failed was taken back.
+        watch.look(plain_factors(model.weights, model.factor_matrices))
     return watch.snapshots
 
 
@@ -175,8 +201,6 @@ def pyttb_adam(
     """Run gcp_opt with Adam and its default sampler, looked at after every epoch or at its end
     only.
     """
-    import pyttb as ttb
-    from pyttb.gcp.handles import Objectives
     from pyttb.gcp.optimizers import Adam
 
     watch = Watch(max_seconds)
@@ -192,30 +216,13 @@ def pyttb_adam(
                 watch.look([np.array(A) for A in factors])
             return factors, step
 
-    X: Any
-    if isinstance(data, SparseData):
-        X = ttb.sptensor(data.indices, data.values[:, None], data.shape)
-    else:
-        X = ttb.tensor(data.astype(np.float64))
-    init = ttb.ktensor([A.copy() for A in start])
     # pyttb draws from the global state, which is put back.
     before = np.random.get_state()  # noqa: NPY002
     np.random.seed(seed)  # noqa: NPY002
     try:
-        with watch.running():
-            model, _, _ = ttb.gcp_opt(
-                X,
-                start[0].shape[1],
-                Objectives[PYTTB_NAMES[loss]],
-                WatchedAdam(rate=rate, printitn=0),
-                init,
-                printitn=0,
-            )
-            # A last epoch that failed was taken back.
-            watch.look(plain_factors(model))
+        return pyttb_gcp(data, start, loss, WatchedAdam(rate=rate, printitn=0), watch)
     finally:
         np.random.set_state(before)  # noqa: NPY002
-    return watch.snapshots
 
 
 def pyttb_lbfgsb(
@@ -228,8 +235,6 @@ def pyttb_lbfgsb(
     """Run gcp_opt with L-BFGS-B on all entries of a dense tensor, looked at after every
     iteration.
     """
-    import pyttb as ttb
-    from pyttb.gcp.handles import Objectives
     from pyttb.gcp.optimizers import LBFGSB
 
     watch = Watch(max_seconds)
@@ -239,15 +244,7 @@ def pyttb_lbfgsb(
         pieces = zip(np.split(flat, cuts), X.shape, strict=True)
         watch.look([p.reshape((n, -1), order="F").copy() for p, n in pieces])
 
-    data = ttb.tensor(X.astype(np.float64))
-    init = ttb.ktensor([A.copy() for A in start])
-    solver = LBFGSB(maxiter=iterations, callback=look, iprint=-1)
-    with watch.running():
-        model, _, _ = ttb.gcp_opt(
-            data, start[0].shape[1], Objectives[PYTTB_NAMES[loss]], solver, init=init, printitn=0
-        )
-        watch.look(plain_factors(model))
-    return watch.snapshots
+    return pyttb_gcp(X, start, loss, LBFGSB(maxiter=iterations, callback=look, iprint=-1), watch)
 
 
 def genten_lbfgsb(
@@ -267,7 +264,7 @@ def genten_lbfgsb(
         Snapshot(p.cum_time, math.nan, n, p.residual / data.n_cells, None)
         for n, p in enumerate(points)
     ]
-    return [*found, Snapshot(seconds, math.nan, len(found), math.nan, factors)]
+    return [*found, result_after(seconds, len(found), factors)]
 
 
 def genten_sgd(
@@ -290,7 +287,7 @@ def genten_sgd(
         seconds, factors, history = genten_call(
             gt.gcp_sgd, data, start, loss.removesuffix("-odds"), maxiters=limit, **chosen
         )
-        found.append(Snapshot(seconds, math.nan, limit, math.nan, factors))
+        found.append(result_after(seconds, limit, factors))
         stopped_itself = history.size() <= limit
         if seconds > max_seconds or stopped_itself:
             break
@@ -319,7 +316,7 @@ def genten_call(
             X, init=init, rank=rank, loss_function_type=loss, printitn=0, **settings
         )
         seconds = time.perf_counter() - began
-    return seconds, plain_factors(model), history
+    return seconds, plain_factors(model.weights, model.factor_matrices), history
 
 
 def tensorly_hals(
@@ -340,10 +337,8 @@ def tensorly_hals(
         model = non_negative_parafac_hals(
             tensor, start[0].shape[1], n_iter_max=limit, init=init, tol=0
         )
-        spent = time.perf_counter() - began
-        first, *others = (np.array(A) for A in model.factors)
-        weights = 1.0 if model.weights is None else np.asarray(model.weights)
-        found.append(Snapshot(spent, math.nan, limit, math.nan, [first * weights, *others]))
-        if spent > max_seconds:
+        seconds = time.perf_counter() - began
+        found.append(result_after(seconds, limit, plain_factors(model.weights, model.factors)))
+        if seconds > max_seconds:
             break
     return found

@@ -7,7 +7,7 @@ import io
 import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_type_hints
 
 import numpy as np
 
@@ -43,10 +43,15 @@ class Run(NamedTuple):
     loss: np.ndarray
     mse: np.ndarray
 
-    def seconds_to(self, measure: str, target: float) -> float:
-        """Return when the measure first was at most the target; infinity if never."""
+    def first(self, scale: str, measure: str, target: float) -> float:
+        """Return the time, or the entries, at which the measure first was at most the target;
+        infinity if never.
+        """
         reached = np.flatnonzero(getattr(self, measure) <= target)
-        return float(self.time[reached[0]]) if reached.size else float("inf")
+        return float(getattr(self, scale)[reached[0]]) if reached.size else float("inf")
+
+    def seconds_to(self, measure: str, target: float) -> float:
+        return self.first("time", measure, target)
 
     def final(self, measure: str) -> float:
         return float(getattr(self, measure)[-1])
@@ -74,14 +79,10 @@ class Runs:
     def has(self, panel: str, trial: int, solver: str) -> bool:
         return (panel, trial, solver) in self.runs
 
-    def of(self, panel: str, solver: str) -> list[Run]:
-        """Return the runs of a solver, in order of the trials."""
-        keys = sorted(k for k in self.runs if k[0] == panel and k[2] == solver)
+    def of(self, panel: str, solver: str | None = None) -> list[Run]:
+        """Return the runs of a solver, or of all, in order of the trials."""
+        keys = sorted(k for k in self.runs if k[0] == panel and solver in (None, k[2]))
         return [self.runs[k] for k in keys]
-
-    def solvers(self, panel: str) -> list[str]:
-        """Return the solvers in the order in which they first ran."""
-        return list(dict.fromkeys(k[2] for k in self.runs if k[0] == panel))
 
     @property
     def panels(self) -> list[str]:
@@ -115,23 +116,14 @@ class Runs:
 
     def _read(self, path: Path) -> None:
         waiting: dict[tuple[str, int, str], list[Row]] = {}
+        types = get_type_hints(Row)
         try:
             with path.open(newline="") as file:
                 for found in csv.DictReader(file):
                     # The last line of an interrupted program may be cut short.
                     if None in found.values() or found["final"] not in ("0", "1"):
                         continue
-                    row = Row(
-                        found["panel"],
-                        int(found["trial"]),
-                        found["solver"],
-                        float(found["time"]),
-                        float(found["entries"]),
-                        int(found["epoch"]),
-                        float(found["loss"]),
-                        float(found["mse"]),
-                        int(found["final"]),
-                    )
+                    row = Row(**{name: kind(found[name]) for name, kind in types.items()})
                     waiting.setdefault(row[:3], []).append(row)
                     if row.final:
                         self._keep(waiting.pop(row[:3]))
@@ -149,19 +141,17 @@ class Runs:
 
         Parts that only one side has (a panel, a solver that was added) do not clash.
         """
-        path = self.folder / SETTINGS
-        kept: dict[str, Any] = {}
-        if path.is_file():
-            kept = json.loads(path.read_text())
-            clash = _clash(kept, settings)
-            if clash is not None:
-                where, old, new = clash
-                raise IncompatibleError(
-                    f"{self.folder} holds runs with {where} = {old!r}, and this call has {new!r}. "
-                    "Choose another folder with --out, or remove that one."
-                )
+        kept = self.settings()
+        clash = _clash(kept, settings)
+        if clash is not None:
+            where, old, new = clash
+            raise IncompatibleError(
+                f"{self.folder} holds runs with {where} = {old!r}, and this call has {new!r}. "
+                "Choose another folder with --out, or remove that one."
+            )
         self.folder.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(_joined(kept, settings), indent=2) + "\n")
+        text = json.dumps(_joined(kept, settings), indent=2) + "\n"
+        (self.folder / SETTINGS).write_text(text)
 
     def settings(self) -> dict[str, Any]:
         path = self.folder / SETTINGS

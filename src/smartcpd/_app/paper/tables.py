@@ -60,8 +60,7 @@ def seconds(values: np.ndarray) -> str:
     """Write the median of times of which some may be infinite, and how many are not."""
     if not values.size:
         return "-"
-    reached = int(np.isfinite(values).sum())
-    if reached == values.size:
-        return f"{number(float(np.median(values)))} s"
     middle = float(np.median(values))
-    return f"{number(middle)}{' s' if np.isfinite(middle) else ''} ({reached} of {values.size})"
+    shown = f"{number(middle)} s" if np.isfinite(middle) else number(middle)
+    reached = int(np.isfinite(values).sum())
+    return shown if reached == values.size else f"{shown} ({reached} of {values.size})"

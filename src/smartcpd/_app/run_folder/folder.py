@@ -13,6 +13,7 @@ from smartcpd._app.run_folder.record import RunRecord
 from smartcpd._fitting import persistence
 from smartcpd._problem.checkpoints.journal import HEADER as CHECKPOINT_HEADER
 from smartcpd.errors import InvalidDataError, InvalidParameterError, ModelNotFoundError
+from smartcpd.report import write_report
 
 REPORT_BYTES = 500_000
 BYTES_A_NUMBER = 8 + 20
@@ -161,8 +162,6 @@ class RunFolder:
 
     def write_report(self, run: RunRecord) -> Path:
         """Write the page, from what is kept of the run."""
-        from smartcpd.report import write_report
-
         return write_report(
             self.report,
             run.shown,

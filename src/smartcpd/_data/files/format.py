@@ -1,18 +1,18 @@
-"""The parts of a file format: endings of names, a reader and perhaps a writer."""
+"""The parts of a file format, and what readers share: libraries, errors, the choice of an array."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from smartcpd._data.labels import LabelledTensor, taken_off
-from smartcpd._data.storage import Dense, SparseStorage, SparseTensor
-from smartcpd._data.storage.conversion import as_sparse
-from smartcpd.errors import InvalidDataError
+from smartcpd._data.labels import LabelledTensor
+from smartcpd._data.storage import SparseStorage
+from smartcpd.errors import InvalidDataError, InvalidParameterError, MissingExtraError
 
 Tensor = SparseStorage | np.ndarray | LabelledTensor
 
@@ -37,6 +37,29 @@ class Format:
     suffixes: tuple[str, ...]
     read: Callable[[Path, str | None], Tensor]
     write: Callable[[Path, Any], None] | None = None
+
+
+def library(path: Path, *names: str) -> Any:
+    """Return the last of the modules that a format needs, all of which have to be installed."""
+    try:
+        return [import_module(name) for name in names][-1]
+    except ImportError as error:
+        purpose = f"Reading or writing {path.name}"
+        raise MissingExtraError(str(error.name), "files", purpose) from None
+
+
+def damaged(path: Path, title: str, error: Exception) -> InvalidDataError:
+    """Return the error for a file that a library cannot read as what its name says."""
+    said = str(error).splitlines()[0] if str(error) else type(error).__name__
+    return InvalidDataError(
+        f"{path} cannot be read as {title}: it is truncated, damaged or something else ({said})."
+    )
+
+
+def refuse_member(path: Path, member: str | None, content: str) -> None:
+    """Raise an error if an array was asked for by name in a file that has only one."""
+    if member is not None:
+        raise InvalidParameterError(f"{path} is one {content}; leave out '::{member}'.")
 
 
 def chosen_member(
@@ -74,36 +97,3 @@ def _is_tensor(shape: Sequence[int]) -> bool:
 
 def _listed(shapes: dict[str, Sequence[int]]) -> str:
     return ", ".join(f"{name} ({'x'.join(map(str, shape))})" for name, shape in shapes.items())
-
-
-def real_array(path: Path, array: Any) -> np.ndarray:
-    """Return an array of real numbers in this machine's byte order; refuse anything else."""
-    found = np.asanyarray(array)
-    if found.dtype.kind not in "buif":
-        raise InvalidDataError(
-            f"{path} holds {_type_name(found.dtype)}; a tensor has real numbers in its cells."
-        )
-    return found if found.dtype.isnative else found.astype(found.dtype.newbyteorder("="))
-
-
-def _type_name(dtype: np.dtype) -> str:
-    if dtype.kind == "O":
-        return "Python objects, which are never loaded because that can run code"
-    kinds = {"c": "complex numbers", "U": "text", "S": "text", "M": "dates", "m": "durations"}
-    return kinds.get(dtype.kind, f"values of type {dtype}")
-
-
-def dense_array(path: Path, X: Any) -> np.ndarray:
-    """Return X as an array, for a format that stores every cell."""
-    tensor, _ = taken_off(X)
-    if isinstance(tensor, np.ndarray):
-        return real_array(path, tensor)
-    return sparse_tensor(tensor).to_dense()
-
-
-def sparse_tensor(X: Any) -> SparseTensor:
-    """Return X as a sparse tensor, for a format that stores nonzeros."""
-    tensor, _ = taken_off(X)
-    if not isinstance(tensor, np.ndarray):
-        return SparseTensor.of(tensor)
-    return as_sparse(Dense(tensor))

@@ -10,48 +10,23 @@ from typing import Any
 import numpy as np
 
 from smartcpd._common.atomic import replaced
-from smartcpd._data.files.format import Format, chosen_member, dense_array, real_array
-from smartcpd.errors import InvalidDataError, MissingExtraError
+from smartcpd._data.files.content import dense_array, real_array
+from smartcpd._data.files.format import Format, chosen_member, damaged, library
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[Any]:
     """Yield the file as h5py sees it; refuse one that is no HDF5 file."""
-    h5py = _h5py(path)
+    h5py = library(path, "h5py")
     try:
         file = h5py.File(path, "r")
     except OSError as error:
-        raise InvalidDataError(
-            f"{path} cannot be read as HDF5: it is truncated, damaged or something else "
-            f"({str(error).splitlines()[0]})."
-        ) from None
+        raise damaged(path, "HDF5", error) from None
     with file:
         yield file
 
 
-def _h5py(path: Path) -> Any:
-    try:
-        import h5py
-    except ImportError:
-        raise MissingExtraError("h5py", "files", f"Reading or writing {path.name}") from None
-    return h5py
-
-
-def datasets(file: Any) -> dict[str, Any]:
-    """Return every data set of a file, by its path inside it."""
-    found: dict[str, Any] = {}
-
-    def visit(name: str, item: Any) -> None:
-        if hasattr(item, "shape"):
-            found[name] = item
-
-    file.visititems(visit)
-    return found
-
-
-def read_dataset(
-    path: Path, member: str | None, accept: Callable[[str], bool] = lambda name: True
-) -> np.ndarray:
+def read_dataset(path: Path, member: str | None, accept: Callable[[str], bool]) -> np.ndarray:
     """Return a data set as an array; ``accept`` leaves out what the format uses for itself."""
     with opened(path) as file:
         return real_array(path, _found(path, file, member, accept)[()])
@@ -61,13 +36,19 @@ def _read(path: Path, member: str | None) -> Any:
     """Return a data set without reading it; its file stays open as long as it is used."""
     with opened(path) as file:
         name = _found(path, file, member).name
-    return _h5py(path).File(path, "r")[name]
+    return library(path, "h5py").File(path, "r")[name]
 
 
 def _found(
     path: Path, file: Any, member: str | None, accept: Callable[[str], bool] = lambda name: True
 ) -> Any:
-    found = {name: data for name, data in datasets(file).items() if accept(name)}
+    found: dict[str, Any] = {}
+
+    def visit(name: str, item: Any) -> None:
+        if hasattr(item, "shape") and accept(name):
+            found[name] = item
+
+    file.visititems(visit)
     shapes = {name: d.shape for name, d in found.items() if d.dtype.kind in "buif" and d.shape}
     if not shapes and len(found) == 1 and member is None:
         (only,) = found.values()
@@ -79,7 +60,7 @@ def _found(
 
 def _write(path: Path, X: Any) -> None:
     array = dense_array(path, X)
-    h5py = _h5py(path)
+    h5py = library(path, "h5py")
     with replaced(path) as temporary, h5py.File(temporary, "w") as file:
         file.create_dataset("X", data=array, compression="gzip", compression_opts=4)
 

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from smartcpd._data.files.format import Format, Tensor, chosen_member, real_array
+from smartcpd._data.files.content import real_array
+from smartcpd._data.files.format import Format, Tensor, chosen_member, damaged
 from smartcpd._data.files.hdf5 import read_dataset
 from smartcpd._data.storage import SparseTensor
 from smartcpd.errors import InvalidDataError
@@ -53,10 +54,7 @@ def _read_version_5(path: Path, member: str | None) -> Tensor:
     except (MatReadError, ValueError, TypeError, EOFError, OSError, zlib.error) as error:
         if isinstance(error, InvalidDataError):
             raise
-        raise InvalidDataError(
-            f"{path} cannot be read as a MATLAB file: it is truncated, damaged or something else "
-            f"({error})."
-        ) from None
+        raise damaged(path, "a MATLAB file", error) from None
     return SparseTensor.of(found) if hasattr(found, "tocoo") else real_array(path, found)
 
 

@@ -7,23 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from smartcpd._common.atomic import replaced
-from smartcpd._data.files.format import Format, chosen_member, dense_array, real_array
+from smartcpd._data.files.content import dense_array, real_array
+from smartcpd._data.files.format import Format, chosen_member, damaged, library
 from smartcpd._data.labels import LabelledTensor, taken_off
-from smartcpd.errors import InvalidDataError, MissingExtraError
+from smartcpd.errors import InvalidDataError
 
 CLASSIC = b"CDF"
 """The first bytes of files of netCDF 3; those of netCDF 4 are HDF5."""
 
 
 def _xarray(path: Path) -> Any:
-    try:
-        import h5netcdf  # noqa: F401  (xarray needs it and says so less clearly)
-        import xarray
-    except ImportError as error:
-        raise MissingExtraError(
-            str(error.name), "files", f"Reading or writing {path.name}"
-        ) from None
-    return xarray
+    return library(path, "h5netcdf", "xarray")  # xarray needs the first and says so less clearly
 
 
 def _read(path: Path, member: str | None) -> LabelledTensor:
@@ -42,10 +36,7 @@ def _read(path: Path, member: str | None) -> LabelledTensor:
     except InvalidDataError:
         raise
     except Exception as error:  # the libraries beneath xarray have error types of their own
-        raise InvalidDataError(
-            f"{path} cannot be read as netCDF: it is truncated, damaged or something else "
-            f"({str(error).splitlines()[0] if str(error) else type(error).__name__})."
-        ) from None
+        raise damaged(path, "netCDF", error) from None
     tensor, modes = taken_off(array)
     assert modes is not None
     return LabelledTensor(real_array(path, tensor), modes)

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from smartcpd._common.atomic import replaced
-from smartcpd._data.files.format import Format, dense_array, real_array
-from smartcpd.errors import InvalidDataError, InvalidParameterError
+from smartcpd._data.files.content import dense_array, real_array
+from smartcpd._data.files.format import Format, refuse_member
+from smartcpd.errors import InvalidDataError
 
 
 def _read(path: Path, member: str | None) -> np.ndarray:
-    if member is not None:
-        raise InvalidParameterError(f"{path} is one array; leave out '::{member}'.")
+    refuse_member(path, member, "array")
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, MemoryError):

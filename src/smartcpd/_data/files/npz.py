@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from smartcpd._common.atomic import replaced
-from smartcpd._data.files.format import Format, Tensor, chosen_member, real_array
+from smartcpd._data.files.content import real_array
+from smartcpd._data.files.format import Format, Tensor, chosen_member
 from smartcpd._data.labels import LabelledTensor, Mode, taken_off
 from smartcpd._data.storage import SparseTensor
 from smartcpd.errors import InvalidDataError, SmartCPDError
@@ -62,14 +63,11 @@ def _text(array: np.ndarray) -> str:
 
 
 def _one_array(path: Path, member: str | None, archive: Any) -> np.ndarray:
-    shapes = {}
     if member is None and len(archive.files) == 1:
         return real_array(path, archive[archive.files[0]])
-    for name in archive.files:
-        wanted = member is None or name == member or member not in archive.files
-        array = archive[name] if wanted else None
-        if array is not None and array.dtype.kind in "buif":
-            shapes[name] = array.shape
+    wanted = [name for name in archive.files if name == member] or archive.files
+    arrays = ((name, archive[name]) for name in wanted)
+    shapes = {name: array.shape for name, array in arrays if array.dtype.kind in "buif"}
     return real_array(path, archive[chosen_member(path, member, shapes, archive.files)])
 
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from smartcpd._data.files.format import Format, sparse_tensor
+from smartcpd._data.files.content import sparse_tensor
+from smartcpd._data.files.format import Format, refuse_member
 from smartcpd._data.labels import taken_off
-from smartcpd.errors import InvalidParameterError
 from smartcpd.partitions import PartitionedTensor, write_tensor
 
 
 def _read(path: Path, member: str | None) -> Any:
-    if member is not None:
-        raise InvalidParameterError(f"{path} is one tensor; leave out '::{member}'.")
+    refuse_member(path, member, "tensor")
     return PartitionedTensor.open(path).labelled()
 
 

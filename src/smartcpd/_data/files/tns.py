@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from smartcpd._data.files.format import Format, sparse_tensor
+from smartcpd._data.files.content import sparse_tensor
+from smartcpd._data.files.format import Format, refuse_member
 from smartcpd._data.storage import SparseTensor
 from smartcpd._data.tns import read_tns, write_tns
-from smartcpd.errors import InvalidDataError, InvalidParameterError
+from smartcpd.errors import InvalidDataError
 
 
 def _read(path: Path, member: str | None) -> SparseTensor:
-    if member is not None:
-        raise InvalidParameterError(f"{path} is one tensor; leave out '::{member}'.")
+    refuse_member(path, member, "tensor")
     indices, values, shape = read_tns(path)
     return SparseTensor(tuple(indices), values, shape)
 

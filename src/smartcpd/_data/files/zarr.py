@@ -8,21 +8,14 @@ from typing import Any
 import numpy as np
 
 from smartcpd._common.atomic import replaced
-from smartcpd._data.files.format import Format, chosen_member, dense_array, real_array
-from smartcpd.errors import InvalidDataError, InvalidParameterError, MissingExtraError
-
-
-def _zarr(path: Path) -> Any:
-    try:
-        import zarr
-    except ImportError:
-        raise MissingExtraError("zarr", "files", f"Reading or writing {path.name}") from None
-    return zarr
+from smartcpd._data.files.content import dense_array, real_array
+from smartcpd._data.files.format import Format, chosen_member, library, refuse_member
+from smartcpd.errors import InvalidDataError, InvalidParameterError
 
 
 def _read(path: Path, member: str | None) -> Any:
     """Return the array without reading it."""
-    zarr = _zarr(path)
+    zarr = library(path, "zarr")
     try:
         node = zarr.open(str(path), mode="r")
     except Exception as error:  # zarr lets errors of its metadata parsers through, of any type
@@ -31,8 +24,7 @@ def _read(path: Path, member: str | None) -> Any:
             f"({str(error).rstrip('.')})."
         ) from None
     if hasattr(node, "shape"):
-        if member is not None:
-            raise InvalidParameterError(f"{path} is one array; leave out '::{member}'.")
+        refuse_member(path, member, "array")
         array = node
     else:
         members = node.members(max_depth=None)
@@ -46,7 +38,7 @@ def _read(path: Path, member: str | None) -> Any:
 
 
 def _write(path: Path, X: Any) -> None:
-    zarr = _zarr(path)
+    zarr = library(path, "zarr")
     array = dense_array(path, X)
     if path.exists():
         raise InvalidParameterError(f"{path} exists already; remove it or choose another name.")

@@ -282,6 +282,15 @@ class SparseStorage:
     def fit_needs(self, rank: int, loss: Loss | None = None) -> FitNeeds | None:
         return None
 
+    def check_zeros(self, loss: Loss, remedy: str) -> None:
+        """Raise an error if cells that are not stored are zeros, which ``loss`` cannot describe."""
+        if self.absent == "zero" and not loss.allows_zeros:
+            raise IncompatibleError(
+                f"Loss '{loss}' cannot describe exact zeros (it goes to infinity there), and the "
+                f"{self.n_cells - self.nnz:,} cells that are not stored are zeros. Use loss="
+                f"'poisson' or 'beta(0.5)', or {remedy} if nobody looked at them."
+            )
+
     def some_events(self, count: int, rng: np.random.Generator) -> Events:
         """Draw at most so many of the cells that passes read, with replacement."""
         raise NotImplementedError

@@ -24,10 +24,21 @@ class Entries:
     values: np.ndarray
     weights: np.ndarray | None = None
 
-    def at(self, chosen: np.ndarray) -> Entries:
-        """Return some of the entries, by a mask or by positions."""
+    def at(self, chosen: np.ndarray | slice) -> Entries:
+        """Return some of the entries, by a mask, by positions or as a stretch of them."""
         weights = None if self.weights is None else self.weights[chosen]
         return Entries([c[chosen] for c in self.columns], self.values[chosen], weights)
+
+    @staticmethod
+    def joined(parts: Sequence[Entries]) -> Entries:
+        """Return all entries of several parts; all have weights, or none has."""
+        columns = [np.concatenate(c) for c in zip(*(p.columns for p in parts), strict=True)]
+        weights = [p.weights for p in parts if p.weights is not None]
+        return Entries(
+            columns,
+            np.concatenate([p.values for p in parts]),
+            np.concatenate(weights) if weights else None,
+        )
 
 
 def checked_columns(indices: Any) -> list[np.ndarray]:

@@ -25,7 +25,7 @@ from smartcpd._data.storage.fiber_index import FiberIndex, build_fiber_indices
 from smartcpd._kernels.cells import sparse_cells
 from smartcpd._kernels.compiling import Block
 from smartcpd._kernels.fibers import sparse_gather
-from smartcpd.errors import IncompatibleError, InvalidDataError, InvalidParameterError
+from smartcpd.errors import InvalidDataError, InvalidParameterError
 from smartcpd.losses import Data, Loss
 
 ABSENT = ("zero", "unobserved")
@@ -381,12 +381,7 @@ class SparseTensor(SparseStorage):
 
     def check(self, loss: Loss) -> None:
         """Raise an error that names the first cell that ``loss`` cannot describe."""
-        if self.absent == "zero" and not loss.allows_zeros:
-            raise IncompatibleError(
-                f"Loss '{loss}' cannot describe exact zeros (it goes to infinity there), and the "
-                f"{self.n_cells - self.nnz:,} cells that are not stored are zeros. Use loss="
-                "'poisson' or 'beta(0.5)', or absent='unobserved' if nobody looked at them."
-            )
+        self.check_zeros(loss, "absent='unobserved'")
         if self.n_observed <= 0:
             raise InvalidDataError(f"{self!r} has no observed cell.")
         lowest, allowed = loss.data.value

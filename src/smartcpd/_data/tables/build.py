@@ -20,6 +20,7 @@ from smartcpd._data.tables.sql import SOURCE, explained, listed, one_row, reason
 from smartcpd._data.tables.streaming import Pieces, pieces
 from smartcpd._data.tables.wishes import column_names, find_column, mode_names, wishes
 from smartcpd.errors import InvalidDataError, InvalidParameterError
+from smartcpd.partitions import write_pieces
 
 
 def from_table(
@@ -137,8 +138,6 @@ class Request:
 
 def _written(out: str | os.PathLike[str], found: Pieces, account: Account) -> LabelledTensor:
     """Write the cells straight from the group-by to a folder of parts."""
-    from smartcpd.partitions import write_pieces
-
     for mode, used in zip(found.modes, found.used, strict=True):
         _note_gaps(mode, used, account)
     shape = [len(mode) for mode in found.modes]

@@ -14,6 +14,9 @@ from smartcpd.errors import InvalidDataError
 Edges = tuple[np.ndarray, ...]
 """For each mode, where blocks begin, and where the last one ends."""
 
+CHUNKED = {"zarr": "a Zarr array", "h5py": "an HDF5 data set", "dask": "a Dask array"}
+"""What messages call the arrays that tell their chunks, by the package that they come from."""
+
 
 @dataclass(frozen=True, eq=False)
 class Source:
@@ -47,12 +50,8 @@ class Source:
 def source_of(X: Any) -> Source | None:
     """The source that X is; None if X is an array in memory, or nothing that is known here."""
     module = type(X).__module__.split(".")[0]
-    if module == "zarr" and hasattr(X, "chunks"):
-        return _checked(X, "a Zarr array", X.chunks)
-    if module == "h5py" and hasattr(X, "chunks"):
-        return _checked(X, "an HDF5 data set", X.chunks)
-    if module == "dask" and hasattr(X, "chunks"):
-        return _checked(X, "a Dask array", X.chunks)
+    if module in CHUNKED and hasattr(X, "chunks"):
+        return _checked(X, CHUNKED[module], X.chunks)
     if module == "xarray" and hasattr(X, "encoding"):
         found = X.encoding.get("preferred_chunks") or {}
         sizes = [found.get(dim, size) for dim, size in zip(X.dims, X.shape, strict=True)]

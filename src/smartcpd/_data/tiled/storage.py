@@ -64,7 +64,7 @@ class TiledArray(DenseStorage):
     mask: Any = None
     weights: Any = None
     cluster: Any = None
-    """An `ArrayCluster` whose workers descend on tiles and add up blocks; None for this process."""
+    """The `ArrayWorkers` that descend on tiles and add up blocks; None for this process."""
     tile_cells: float = math.inf
     """The most cells that a tile may have, whatever memory allows."""
 
@@ -207,7 +207,7 @@ class TiledArray(DenseStorage):
 
     def fit_needs(self, rank: int, loss: Loss | None = None) -> TiledFitNeeds:
         tiling = self.tiling
-        rows = 2 * sum(self.shape) + STEP_PAIRS * self._rows_of_a_tile(tiling)
+        rows = 2 * sum(self.shape) + STEP_PAIRS * tiling.most_rows
         return TiledFitNeeds(
             self.source.title,
             self.shape,
@@ -224,11 +224,6 @@ class TiledArray(DenseStorage):
     def tiling(self) -> Tiling:
         most = TILE_SHARE * self.max_memory / self.cell_bytes
         return Tiling.within(self.edges, min(most, self.tile_cells))
-
-    @staticmethod
-    def _rows_of_a_tile(tiling: Tiling) -> int:
-        pairs = zip(tiling.edges, tiling.blocks, strict=True)
-        return sum(int(np.diff(e).max()) * n for e, n in pairs)
 
     def block(self, where: Where, loss: Loss | None = None) -> Dense:
         """Return the cells of some slices, checked if it is said for which loss."""

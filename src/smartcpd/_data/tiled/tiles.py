@@ -54,6 +54,11 @@ class Tiling:
         return int(np.prod([int(n) for n in longest], dtype=object))
 
     @property
+    def most_rows(self) -> int:
+        """Number of rows of all modes that no tile exceeds."""
+        return sum(int(np.diff(e).max()) * n for e, n in zip(self.edges, self.blocks, strict=True))
+
+    @property
     def groups(self) -> tuple[int, ...]:
         """Number of groups of blocks in each mode."""
         pairs = zip(self.edges, self.blocks, strict=True)

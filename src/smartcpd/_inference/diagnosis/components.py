@@ -9,8 +9,8 @@ import numpy as np
 
 from smartcpd._inference.diagnosis.case import Case, listed
 from smartcpd._inference.diagnosis.result import Finding, Severity
-from smartcpd._inference.diagnosis.tallies import CERTAIN
 from smartcpd._strategies.repair import DEAD, SAME, flaws
+from smartcpd.losses.base import CERTAIN
 
 CANCELS = 10.0
 """A component so many times as large as the whole model counts as cancelled by others."""
@@ -95,10 +95,6 @@ def separation(case: Case) -> Iterator[Finding]:
         "('box(0, 5)' for odds).",
         {"share": share},
     )
-
-
-def has_log_odds(case: Case) -> bool:
-    return case.loss.name in ("bernoulli-logit", "bernoulli-odds")
 
 
 def _sizes(factors: list[np.ndarray]) -> np.ndarray:

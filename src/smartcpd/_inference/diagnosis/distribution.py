@@ -9,8 +9,6 @@ import numpy as np
 
 from smartcpd._inference.diagnosis.case import Case
 from smartcpd._inference.diagnosis.result import Finding, Severity
-from smartcpd.losses import Data
-from smartcpd.losses.negative_binomial import NegativeBinomial
 
 BEYOND_CHANCE = 4.0
 """Number of standard deviations that chance alone reaches once in 30,000 times."""
@@ -29,7 +27,8 @@ def counts(case: Case) -> bool:
 
 
 def binary(case: Case) -> bool:
-    return case.loss.data is Data.BINARY
+    """Whether the data is yes or no, and the loss knows how such data scatters."""
+    return case.tallies.calibration is not None
 
 
 def over_dispersion(case: Case) -> Iterator[Finding]:
@@ -68,8 +67,8 @@ def zero_inflation(case: Case) -> Iterator[Finding]:
     """
     t = case.tallies
     assert t.counts is not None
-    own = 1.0 / case.loss.r if isinstance(case.loss, NegativeBinomial) else 0.0
-    zeros, expected, spread = t.counts.zeros(max(t.counts.dispersion(), own), SOMETHING)
+    scatter = max(t.counts.dispersion(), case.loss.overdispersion)
+    zeros, expected, spread = t.counts.zeros(scatter, SOMETHING)
     excess = zeros - expected
     score = excess / math.sqrt(max(spread, 1.0))
     if score < BEYOND_CHANCE or excess < MORE_ZEROS * zeros:

@@ -9,8 +9,7 @@ import numpy as np
 from smartcpd._data.storage.observed import stacked_rows
 from smartcpd._inference.diagnosis.case import Case, listed, row_name
 from smartcpd._inference.diagnosis.result import Finding, Severity
-from smartcpd._inference.surprise import needs_dispersion, tail_probability
-from smartcpd.losses import CustomLoss
+from smartcpd.losses import Dispersion
 from smartcpd.quality.result import HotCell
 
 MOST_CELLS, LARGE_SHARE, SMALL_PART = 10, 0.1, 0.01
@@ -35,7 +34,7 @@ def _far_off(case: Case) -> Iterator[Finding]:
     worst = t.worst_cells()[:MOST_CELLS]
     if not worst or not t.deviance > 0:
         return
-    known = not isinstance(case.loss, CustomLoss)
+    known = case.loss.knows("tails")
     if known:
         chance = _chance(case, worst) * t.n_cells
         worst = tuple(c for c, p in zip(worst, chance, strict=True) if p < NEVER)
@@ -89,7 +88,7 @@ def _absorbed(case: Case) -> Iterator[Finding]:
 
 
 def _advice(case: Case) -> str:
-    robust = {"gaussian": "huber(delta)", "poisson": "negative-binomial(r)"}.get(case.loss.name)
+    robust = case.loss.tolerant
     other = "" if robust is None else f", or use a loss that minds them less, such as '{robust}'"
     return f"Check these values; if they are wrong, mark them as missing{other}."
 
@@ -104,10 +103,10 @@ def _chance(case: Case, cells: tuple[HotCell, ...]) -> np.ndarray:
     from scipy import stats
 
     t = case.tallies
-    if not needs_dispersion(case.loss):
+    if case.loss.dispersion is not Dispersion.OPEN:
         index = tuple(np.array(i) for i in zip(*(c.index for c in cells), strict=True))
         x = np.array([c.observed for c in cells])
-        return tail_probability(case.loss, x, case.model.values(index))
+        return case.loss.tail_probability(x, case.model.values(index))
     # The noise is estimated without the cells in question, which would make themselves look usual;
     # roots of deviances are nearly normal.
     residuals = np.array([abs(c.residual) for c in cells])

@@ -38,7 +38,7 @@ CHECKS = (
     Check("dead components", components.dead),
     Check("duplicate components", components.duplicate),
     Check("diverging components", components.diverging),
-    Check("separation", components.separation, components.has_log_odds),
+    Check("separation", components.separation, distribution.binary),
     Check("convergence", convergence.not_converged),
     Check("starts", convergence.disagreeing_starts, lambda case: case.consensus is not None),
     Check("over-dispersion", distribution.over_dispersion, distribution.counts),

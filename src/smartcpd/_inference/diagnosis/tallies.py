@@ -12,10 +12,8 @@ from smartcpd._common.model_cells import values_at
 from smartcpd._data.storage.observed import is_whole
 from smartcpd.errors import InvalidParameterError
 from smartcpd.losses import Data, Domain, Loss
-from smartcpd.losses.negative_binomial import NegativeBinomial
 from smartcpd.quality.calibration import Calibration
 from smartcpd.quality.hot_spots import WorstCells
-from smartcpd.quality.noise import variance
 from smartcpd.quality.reading import Batch, Judged, Reading
 from smartcpd.quality.result import HotCell
 
@@ -25,8 +23,6 @@ equal.
 """
 LOWEST, HIGHEST = -60, 60
 """The first and last octave."""
-CERTAIN = 25.0
-"""Log-odds beyond which data cannot tell a probability from 0 or 1."""
 MOST = 1e100
 NOISE_CELLS = 1 << 18
 """About how many cells are used to estimate how noisy a gradient is."""
@@ -112,13 +108,14 @@ class Tallies:
     def __init__(self, reading: Reading) -> None:
         self.reading = reading
         self.loss: Loss = reading.loss
-        counts = self.loss.data is Data.COUNTS and is_whole(reading.storage)
+        kind = self.loss.data if self.loss.knows("variance") else None
+        counts = kind is Data.COUNTS and is_whole(reading.storage)
         share = reading.freedom / reading.storage.n_observed
         self.counts = CountTable(max(1.0 - share, 0.5)) if counts else None
         self.scatter = Excess()
         self.squares = self.variances = 0.0
         self.calibration: Calibration | None = None
-        if self.loss.data is Data.BINARY:
+        if kind is Data.BINARY:
             self.calibration = Calibration(self.loss, *reading.overview)
         self.hot_cells = WorstCells()
         self.deviance = self.n_cells = self.n_read = 0.0
@@ -135,15 +132,14 @@ class Tallies:
             )
         # Clipped, so that squares of what a diverged model expects are numbers.
         mean = np.clip(cells.mean, -MOST, MOST)
-        v = variance(self.loss, mean)
         self.n_read += batch.x.size
         self.n_cells += float(batch.weight.sum())
-        self.certain += float(batch.weight[self._is_certain(batch.m)].sum())
+        self.certain += float(batch.weight[self.loss.certain(batch.m)].sum())
         if self.counts is not None:
-            self._add_counts(self.counts, batch, mean, v)
+            self._add_counts(self.counts, batch, mean, self.loss.variance(mean))
         if self.calibration is not None:
-            own = own_weights(batch)
-            self.calibration.add(batch.x, mean, own * v, batch.weight)
+            v = own_weights(batch) * self.loss.variance(mean)
+            self.calibration.add(batch.x, mean, v, batch.weight)
         deviance = np.where(np.isfinite(cells.deviance), cells.deviance, 0.0)
         self.deviance += float(batch.weight @ deviance)
         self.hot_cells.add(batch, mean, own_weights(batch) * deviance)
@@ -156,9 +152,8 @@ class Tallies:
         level = 1.0 / (1.0 + mean)
         self.squares += float(batch.weight @ (level * errors))
         self.variances += float(batch.weight @ (level * v))
-        if isinstance(self.loss, NegativeBinomial):
-            # The fourth moment of a negative binomial count.
-            spread = v * v * (2.0 + 6.0 / self.loss.r) + v
+        if self.loss.overdispersion:
+            spread = self.loss.square_variance(v)
             self.scatter.add(batch, level * (errors - v), level**2 * spread)
         else:
             self.scatter.add(batch, level * (errors - batch.x), 2.0 * (level * mean) ** 2)
@@ -174,9 +169,7 @@ class Tallies:
         if not chosen.size:
             return
         m = batch.m[chosen]
-        slope = np.empty_like(m)
-        x = self._as_expected(batch.x[chosen], m)
-        self.loss.derivative_block("float64")(x, m, self.loss.params, slope)
+        slope = self.loss.slopes_at(self._as_expected(batch.x[chosen], m), m)
         weight = (own_weights(batch) * batch.weight)[chosen] * slope**2 / share
         squares = [A * A for A in self.reading.factors]
         places = [index[chosen] for index in batch.places]
@@ -186,7 +179,7 @@ class Tallies:
         """Return data drawn from the model where the loss knows how it scatters, since misfit is no
         noise.
         """
-        if self.counts is None and self.calibration is None:
+        if (self.counts is None and self.calibration is None) or not self.loss.knows("simulate"):
             return x
         try:
             return np.asarray(self.loss.simulate(m, self._rng), np.float64)
@@ -203,16 +196,6 @@ class Tallies:
     def worst_cells(self) -> tuple[HotCell, ...]:
         """Return the cells with the largest deviance, which is the square of their residual."""
         return self.hot_cells.largest(1.0)
-
-    def _is_certain(self, m: np.ndarray) -> np.ndarray:
-        """Say which probabilities data cannot tell from 0 or 1. Odds of 0 are no sign of trouble:
-        rows in which nothing happened have them.
-        """
-        if self.loss.name == "bernoulli-logit":
-            return np.abs(m) > CERTAIN
-        return (
-            m > math.exp(CERTAIN) if self.loss.name == "bernoulli-odds" else np.zeros(m.size, bool)
-        )
 
 
 def own_weights(batch: Batch) -> np.ndarray:

@@ -45,6 +45,7 @@ def intervals(
     chosen = _method(question, method)
     if chosen != "bootstrap":
         question.check_bounds(chosen)
+        question.check_bends(chosen)
     spread = question.dispersion(dispersion)
     if chosen == "bootstrap":
         rng = np.random.default_rng(random_state)

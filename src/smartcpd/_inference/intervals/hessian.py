@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from smartcpd._common.stacked import offsets
-from smartcpd._inference.intervals.information import bends_of, cell_weights, gauge, information
+from smartcpd._inference.intervals.information import bends_of, gauge, information
 from smartcpd._inference.intervals.question import Question
 from smartcpd.errors import InvalidDataError
 
@@ -30,7 +30,7 @@ def joint_errors(question: Question, dispersion: float) -> Errors:
     from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
     factors = question.factors
-    W = bends_of(factors, question.loss, cell_weights(question.storage)) * question.steepness
+    W = bends_of(factors, question.loss, question.storage, question.knows_noise)
     M = information(factors, W)
     free = np.concatenate([held.reshape(-1) for held in _free(question)])
     Z = gauge(factors)[free]

@@ -1,8 +1,9 @@
 """The expected information of a tensor about all loadings of a model together.
 
-It is J' W J, with J the derivative of the model by the factors and W the expected curvature of the
-cells' losses. For rows i and j of two modes its R x R block is, up to their own entries, a sum over
-the cells that both have in common; for one row, over the cells of its slice.
+It is J' W J, with J the derivative of the model by the factors and W the curvature of the cells'
+losses, the expected one where the loss knows it. For rows i and j of two modes its R x R block is,
+up to their own entries, a sum over the cells that both have in common; for one row, over the cells
+of its slice.
 """
 
 from __future__ import annotations
@@ -16,19 +17,9 @@ from smartcpd._common.model_cells import slabs
 from smartcpd._common.stacked import offsets
 from smartcpd._data.storage import Dense, SparseTensor
 from smartcpd._data.storage.conversion import as_dense
+from smartcpd._data.storage.observed import stacked_rows
 from smartcpd._objectives.slices.dense import products
-from smartcpd._objectives.slices.terms import typical_data
 from smartcpd.losses import Loss
-
-
-def expected_bends(loss: Loss, m: np.ndarray) -> np.ndarray:
-    """Return the expected second derivative of the loss of cells whose model is m, 0 where it is
-    negative; for "huber" see `estimate`.
-    """
-    m = np.ascontiguousarray(m, dtype=np.float64)
-    out = np.empty_like(m)
-    loss.bend_block("float64")(typical_data(loss, m), m, loss.params, out)
-    return np.maximum(out, 0.0)
 
 
 def cell_weights(storage: Dense | SparseTensor) -> np.ndarray | None:
@@ -37,14 +28,22 @@ def cell_weights(storage: Dense | SparseTensor) -> np.ndarray | None:
     return None if weights is None else weights.astype(np.float64)
 
 
-def bends_of(factors: Sequence[np.ndarray], loss: Loss, weights: np.ndarray | None) -> np.ndarray:
-    """Return W for every cell, times its weight."""
-    shape = tuple(len(A) for A in factors)
-    flat = np.empty(int(np.prod(shape)))
+def bends_of(
+    factors: Sequence[np.ndarray], loss: Loss, storage: Dense | SparseTensor, expected: bool
+) -> np.ndarray:
+    """Return W for every cell, times its weight: expected of the model, or as the data has it."""
+    flat = np.empty(storage.n_cells)
     for where, m in slabs(factors):
-        flat[where] = expected_bends(loss, m)
-    W = flat.reshape(shape)
-    return W if weights is None else W * weights
+        if expected:
+            flat[where] = loss.expected_bends(m)
+        else:
+            cells = np.unravel_index(np.arange(where.start, where.stop), storage.shape)
+            x = np.empty(m.size)
+            storage.read_cells(stacked_rows(storage.shape, cells), x)
+            flat[where] = loss.bends_at(x, m)
+    W, weights = flat.reshape(storage.shape), cell_weights(storage)
+    # What a missing cell holds may be no number.
+    return W if weights is None else np.where(weights != 0, weights * W, 0.0)
 
 
 def information(factors: Sequence[np.ndarray], W: np.ndarray) -> np.ndarray:

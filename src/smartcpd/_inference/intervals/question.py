@@ -17,13 +17,11 @@ from smartcpd._inference import dispersion as dispersions
 from smartcpd._inference.streaming.transform import resolved_constraint
 from smartcpd._methods.row_newton import Rule
 from smartcpd._objectives.slices.sums import RowSums, slices_of
-from smartcpd._objectives.slices.terms import cell_terms
 from smartcpd._problem.problem import by_mode
 from smartcpd.constraints import Constraint
 from smartcpd.constraints.simplex import Simplex
 from smartcpd.errors import IncompatibleError, InvalidParameterError
-from smartcpd.losses import Loss
-from smartcpd.losses.custom import CustomLoss
+from smartcpd.losses import Dispersion, Domain, Loss
 
 NEAR = 1e-4
 """An entry this close to a bound, relative to the largest of its column, is held by it if the slope
@@ -119,15 +117,26 @@ class Question:
         """Rows without observed cells."""
         return self.storage.unobserved_rows()
 
-    @cached_property
-    def steepness(self) -> float:
-        """The ratio by which losses bend less than their formula says where the data is as
-        expected: the tails of "huber" are straight.
-        """
-        if self.loss.name != "huber":
-            return 1.0
-        _, terms, w = self._sample()
-        return max(float(np.average(terms.bend > 0.5, weights=w)), 1e-3)
+    @property
+    def knows_noise(self) -> bool:
+        """Whether the loss says how data scatters and how losses bend there on average. The tails
+        of "huber" are straight, and nobody knows where data of a user's own loss lies: what is not
+        known is measured on the data."""
+        return self.loss.has_typical_data and self.loss.dispersion is not Dispersion.UNKNOWN
+
+    def check_bends(self, method: str) -> None:
+        """Refuse losses without curvature, such as absolute errors, whose slopes jump instead."""
+        if self.knows_noise:
+            return
+        _, bend, w = self._sample
+        # As many cells as would bend if all that bend did so alike.
+        bent = float(w @ np.abs(bend)) ** 2 / max(float((w * bend) @ (w * bend)), 1e-300)
+        if bent < self._scatter.freedom or not w @ bend > 0:
+            raise IncompatibleError(
+                f"method='{method}' needs the second derivatives of loss '{self.loss}', and they "
+                "vanish in nearly all cells of X: its slope is constant there and jumps elsewhere. "
+                "Use a loss that is smooth, such as 'huber(delta)'."
+            )
 
     def dispersion(self, given: float | None) -> float:
         """Return how much wider than its loss says the data scatters."""
@@ -135,18 +144,24 @@ class Question:
             if not given > 0:
                 raise InvalidParameterError(f"dispersion must be a positive number; got {given!r}.")
             return float(given)
-        if isinstance(self.loss, CustomLoss) or self.loss.name == "huber":
-            # The squares of the derivatives tell it where no distribution does.
-            from smartcpd._inference.intervals.information import expected_bends
+        if self.knows_noise:
+            return dispersions.estimate(self.balanced, self.storage) or 1.0
+        # Of a likelihood, squares of slopes have the expectation of second derivatives. So has any
+        # loss if both are in proportion, as they are assumed to be.
+        slope, bend, w = self._sample
+        noise = self._scatter.correction * float(w @ slope**2)
+        return max(noise / max(float(w @ bend), 1e-300), 1e-300)
 
-            m, terms, w = self._sample()
-            bends = np.maximum(expected_bends(self.loss, m) * self.steepness, 1e-300)
-            return max(float(np.average(terms.slope**2 / bends, weights=w)), 1e-300)
-        return dispersions.estimate(self.balanced, self.storage) or 1.0
+    @property
+    def _scatter(self) -> dispersions.Scatter:
+        return dispersions.Scatter(self.balanced, self.storage)
 
-    def _sample(self) -> tuple[np.ndarray, Any, np.ndarray]:
-        """Return model values, derivatives and weights of observed cells, some if there are
-        many.
+    @cached_property
+    def _sample(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Slopes, second derivatives and weights of observed cells, some if there are many.
+
+        Where the model must not be negative, weights are those of relative changes, or cells in
+        which nearly nothing is expected would outvote all others.
         """
         storage, rng = self.storage, np.random.default_rng(0)
         cells = storage.some_cells(SAMPLED_CELLS, rng)
@@ -155,5 +170,7 @@ class Question:
         storage.read_cells(rows, x)
         storage.read_weights(rows, w)
         seen = w > 0
-        m = self.balanced.values(cells)[seen]
-        return m, cell_terms(self.loss, x[seen], m), w[seen]
+        x, m, w = x[seen], self.balanced.values(cells)[seen], w[seen]
+        if self.loss.domain is Domain.NONNEGATIVE:
+            w = w * m**2
+        return self.loss.slopes_at(x, m), self.loss.bends_at(x, m), w

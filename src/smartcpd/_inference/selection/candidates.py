@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,24 +12,17 @@ from smartcpd import losses
 from smartcpd._data.storage import Storage
 from smartcpd._fitting.model import CPModel
 from smartcpd._inference.selection.likelihood import has_density
-from smartcpd._inference.surprise import needs_dispersion
 from smartcpd._problem.loss_choice import choose_loss
 from smartcpd.errors import IncompatibleError, InvalidParameterError
-from smartcpd.losses import Loss
+from smartcpd.losses import Dispersion, Loss
 from smartcpd.losses.negative_binomial import NegativeBinomial
 from smartcpd.quality.reading import Reading, reading_of
 
 ESTIMATED = NegativeBinomial.name
 """The name that a user writes for negative-binomial counts whose r is to be found."""
-ALTERNATIVES = {
-    "poisson": ("poisson", ESTIMATED),
-    "gamma": ("gamma", "gaussian"),
-    "bernoulli-odds": ("bernoulli-odds", "bernoulli-logit"),
-}
-"""Losses worth comparing, by the one that the values suggest; the plainest first."""
-LOWEST_R, HIGHEST_R = 1e-3, 1e3
-"""Bounds of r; the second is multiplied by the mean count, if that is above 1. Beyond it, nothing
-tells negative-binomial counts from Poisson ones.
+HIGHEST_R = 1e3
+"""The upper bound of r, times the mean count if that is above 1. Beyond it, nothing tells
+negative-binomial counts from Poisson ones.
 """
 AT_BOUND = 0.5
 """The share of the highest r from which on it is taken for infinite."""
@@ -50,7 +42,7 @@ class Candidate:
     @property
     def n_estimated(self) -> int:
         """Number of parameters that are estimated along with the factors."""
-        return int(self.loss is None or needs_dispersion(self.loss))
+        return int(self.loss is None or self.loss.dispersion is Dispersion.OPEN)
 
     @property
     def plain(self) -> Candidate | None:
@@ -76,7 +68,7 @@ def candidates_of(wanted: Any, storage: Storage) -> list[Candidate]:
     """Return the losses to compare, of which at least one is left; the plainest first."""
     if isinstance(wanted, str) and wanted == "auto":
         usual = choose_loss(storage).loss
-        found = [as_candidate(n, storage) for n in ALTERNATIVES.get(str(usual), (str(usual),))]
+        found = [as_candidate(loss, storage) for loss in (usual, *usual.alternatives)]
         if not has_density(usual, storage):
             return found[:1]
         return [c for c in found if has_density(c.typical, storage)]
@@ -98,26 +90,12 @@ def candidates_of(wanted: Any, storage: Storage) -> list[Candidate]:
 
 def estimated_r(means: CPModel, storage: Storage) -> float:
     """Return the r under which counts with these means are most likely."""
-    from scipy import optimize, special
-
     factors = [A.astype(np.float64) for A in means.distribute().factors]
     loss = means.loss_function
     assert loss is not None
     x, m, w = _cells(reading_of(storage, factors, loss, seed=0))
     mean = np.maximum(np.asarray(loss.mean(m, loss.params)), 1e-12)
-    kinds, where = np.unique(x, return_inverse=True)
-    counts = np.bincount(where, weights=w)
-    total = float(w.sum())
-
-    def cost(log_r: float) -> float:
-        r = math.exp(log_r)
-        of_x = special.gammaln(kinds + r) - special.gammaln(r)
-        of_mean = (x + r) * np.log1p(mean / r) + x * math.log(r)
-        return float(w @ of_mean - counts @ of_x) / total
-
-    bounds = (math.log(LOWEST_R), math.log(highest_r(storage)))
-    found = optimize.minimize_scalar(cost, bounds=bounds, method="bounded", options={"xatol": 1e-3})
-    return math.exp(float(found.x))
+    return float(NegativeBinomial.likeliest(x, mean, w, highest_r(storage)).r)
 
 
 def highest_r(storage: Storage) -> float:
@@ -133,8 +111,9 @@ def with_r(model: CPModel, r: float) -> list[np.ndarray]:
     """Return factors of the same means under negative-binomial(r), whose mean is r times the
     model.
     """
-    loss = model.loss_function
-    before = loss.r if isinstance(loss, NegativeBinomial) else 1.0
+    assert model.loss_function is not None
+    before = model.loss_function.mean_scale
+    assert before is not None
     scale = (before / r) ** (1.0 / model.order)
     return [A * scale for A in model.distribute().factors]
 

@@ -11,9 +11,8 @@ import numpy as np
 
 from smartcpd._fitting.model import CPModel
 from smartcpd._inference.selection.folds import Fold
-from smartcpd._inference.selection.likelihood import fitted_scale, has_density, log_density
+from smartcpd._inference.selection.likelihood import fitted_scale, has_density
 from smartcpd._inference.selection.training import Fitted
-from smartcpd.quality.deviance import cell_losses, saturated_losses
 
 
 class Mean(NamedTuple):
@@ -49,12 +48,11 @@ def scored(fold: Fold, fit: Fitted) -> FoldScore:
     model, loss = fit.model, fit.model.loss_function
     assert loss is not None
     m = model.values(tuple(fold.places)).astype(np.float64)
-    least = saturated_losses(loss, fold.x)
-    deviance = np.maximum(2.0 * (cell_losses(loss, fold.x, m) - least), 0.0)
+    deviance = loss.deviance(fold.x, m)
     if not has_density(loss, fold.training):
         return FoldScore(fold, fit, 1.0, deviance, None)
     scale = fitted_scale(model, fold.training)
-    return FoldScore(fold, fit, scale, deviance, log_density(loss, fold.x, m, scale))
+    return FoldScore(fold, fit, scale, deviance, loss.log_likelihood(fold.x, m, scale))
 
 
 def mean_over(parts: Sequence[np.ndarray], folds: Sequence[Fold]) -> Mean:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from smartcpd._common import threads
 from smartcpd._data.labels import Mode, taken_off
 from smartcpd._data.opening import as_storage, in_memory
 from smartcpd._data.storage import Dense, SparseTensor
+from smartcpd._fitting.model import CPModel
 from smartcpd._fitting.unobserved import row_names
 from smartcpd._kernels.bounded_rows import compiled_bounded_rows
 from smartcpd._methods.row_newton import SMALL_STEP, Rows, Rule, solve_rows
@@ -23,9 +24,6 @@ from smartcpd.constraints import Constraint
 from smartcpd.errors import IncompatibleError, InvalidDataError, InvalidParameterError
 from smartcpd.losses import Domain, Loss
 from smartcpd.losses import get as get_loss
-
-if TYPE_CHECKING:
-    from smartcpd._fitting.model import CPModel
 
 INSIDE = 0.1
 """The share of a first row that keeps it away from the bounds."""

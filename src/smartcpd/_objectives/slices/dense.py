@@ -12,7 +12,6 @@ import numpy as np
 from smartcpd._data.storage import Dense
 from smartcpd._kernels.row_terms import compiled_row_terms
 from smartcpd._objectives.slices.sums import RowSums, entries_a_pass, slices_of, wide_factors
-from smartcpd._objectives.slices.terms import typical_data
 from smartcpd.losses import Loss
 
 CELLS_AT_ONCE = 1 << 18
@@ -61,7 +60,7 @@ class DenseSlices:
         )
         for x, w, Ht in self._pieces(len(A)):
             if expected:
-                x = typical_data(loss, A @ Ht)
+                x = np.require(loss.typical_data(A @ Ht), np.float64, ["C", "W"])
             add(x, w, *blocks, loss.params, want_derivatives, A, Ht, *sums)
         return sums
 

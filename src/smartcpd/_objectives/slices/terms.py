@@ -8,7 +8,6 @@ import numpy as np
 
 from smartcpd._objectives.backgrounds.quadratic import Quadratic
 from smartcpd.losses import Loss
-from smartcpd.losses.rayleigh import Rayleigh
 
 
 class Terms(NamedTuple):
@@ -30,31 +29,8 @@ class Terms(NamedTuple):
 
 def cell_terms(loss: Loss, x: np.ndarray, m: np.ndarray) -> Terms:
     """Return the terms of l(x, m)."""
-    shape, x, m = m.shape, _flat(x), _flat(m)
-    value, slope, bend = np.empty_like(m), np.empty_like(m), np.empty_like(m)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # a trial may go too far
-        loss.values_block("float64")(x, m, loss.params, value)
-        loss.derivative_block("float64")(x, m, loss.params, slope)
-        loss.bend_block("float64")(x, m, loss.params, bend)
-    return Terms(*(part.reshape(shape) for part in (value, slope, bend)))
-
-
-def typical_data(loss: Loss, m: np.ndarray) -> np.ndarray:
-    """Data at which the loss of cells whose model is m bends as it does on average.
-
-    Losses are linear in x, or in x² (rayleigh), up to what the model does not change; so the
-    expectation is the value at one x. Those of "huber" bend where the data is near.
-    """
-    m = np.ascontiguousarray(m, dtype=np.float64)
-    x = 2.0 / np.sqrt(np.pi) * m if isinstance(loss, Rayleigh) else loss.mean(m, loss.params)
-    return np.require(x, np.float64, ["C", "W"])
-
-
-def _flat(a: np.ndarray) -> np.ndarray:
-    """Return a flat array as compiled blocks take it; a copy where the user's array is
-    read-only.
-    """
-    return np.require(a, np.float64, ["C", "W", "E"]).reshape(-1)
+        return Terms(loss.values_at(x, m), loss.slopes_at(x, m), loss.bends_at(x, m))
 
 
 def quadratic_terms(q: Quadratic, m: np.ndarray) -> Terms:

@@ -1,21 +1,14 @@
-"""The experiments, one a file."""
+"""The experiments: one a file on simulated data, and one for each of the real data sets."""
 
 from smartcpd._app.paper.experiment import Experiment
-from smartcpd._app.paper.experiments import (
-    binary,
-    chicago,
-    continuous,
-    contours,
-    count,
-    pollinators,
-    simplex,
-    steps,
-    uci,
-)
+from smartcpd._app.paper.experiments import binary, continuous, contours, count, simplex, steps
+from smartcpd._app.paper.experiments.real import experiment
+from smartcpd._app.paper.experiments.real_cases import CASES
 from smartcpd.errors import InvalidParameterError
 
-_ALL = (count, binary, continuous, simplex, steps, contours, chicago, pollinators, uci)
-EXPERIMENTS: dict[str, Experiment] = {m.EXPERIMENT.name: m.EXPERIMENT for m in _ALL}
+_SIMULATED = (count, binary, continuous, simplex, steps, contours)
+_ALL = (*(module.EXPERIMENT for module in _SIMULATED), *map(experiment, CASES))
+EXPERIMENTS: dict[str, Experiment] = {found.name: found for found in _ALL}
 
 __all__ = ["EXPERIMENTS", "get"]
 

@@ -10,10 +10,11 @@ import numpy as np
 from smartcpd import datasets
 from smartcpd._app.paper import contenders as who
 from smartcpd._app.paper import figures, peer_lines
-from smartcpd._app.paper.contenders import Contender, Task
+from smartcpd._app.paper.contenders import Task
 from smartcpd._app.paper.experiment import Experiment, Options, Panel, Plan
+from smartcpd._app.paper.experiments.common import end_errors, planted_task, time_to
 from smartcpd._app.paper.runs import Runs
-from smartcpd._app.paper.tables import Table, number, seconds, summaries
+from smartcpd._app.paper.tables import Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,36 +31,26 @@ BINS = 5
 """Number of bins for each power of ten."""
 
 
-def task(size: int, rank: int, a_max: float, seed: int) -> Task:
-    X, truth = datasets.binary((size,) * 3, rank, a_max=a_max, random_state=seed)
-    return Task(X, rank, "bernoulli-odds", truth, seed=seed)
-
-
-def lines(with_peers: bool) -> tuple[Contender, ...]:
-    found = (
+def plan(options: Options) -> Plan:
+    size, rank, all_a = (60, 8, (0.3, 0.5)) if options.quick else (100, 20, tuple(DENSITY))
+    lines = (
         who.smartcpd(),
         who.gcp_opt(RATE),
         who.smartcpd_defaults(),
         who.auto(),
         who.from_truth(),
+        *(peer_lines.dense("bernoulli-odds") if options.peers else ()),
     )
-    return found + peer_lines.dense("bernoulli-odds") if with_peers else found
-
-
-def plan(options: Options) -> Plan:
-    size, rank, all_a = (60, 8, (0.3, 0.5)) if options.quick else (100, 20, tuple(DENSITY))
-    panels = tuple(
-        Panel(
-            f"A_max={a_max:g}",
+    panels = []
+    for a_max in all_a:
+        make = partial(planted_task, datasets.binary, "bernoulli-odds", size, rank, a_max=a_max)
+        data = (
             f"zeros and ones, {size}x{size}x{size}, R={rank}, A_max={a_max:g} "
-            f"({ones(task(size, rank, a_max, options.seed)):.0f} % ones)",
-            partial(task, size, rank, a_max),
-            lines(options.peers),
+            f"({ones(make(options.seed)):.0f} % ones)"
         )
-        for a_max in all_a
-    )
+        panels.append(Panel(f"A_max={a_max:g}", data, make, lines))
     trials, limit = (2, 0.8) if options.quick else (20, 20.0)
-    return Plan(panels, trials, limit)
+    return Plan(tuple(panels), trials, limit)
 
 
 def ones(task: Task) -> float:
@@ -68,10 +59,9 @@ def ones(task: Task) -> float:
 
 def draw(plan: Plan, runs: Runs) -> dict[str, Figure]:
     panel = next(p for p in plan.panels if p.name == SHOWN)
-    names = [c.name for c in panel.contenders]
     over_time = figures.blank(1, width=0.75 * figures.FULL_WIDTH)
     (ax,) = over_time.axes
-    figures.draw_runs(ax, runs, panel.name, names, aim=AIM)
+    figures.draw_runs(ax, runs, panel, aim=AIM)
     ax.set_title(panel.data[0].upper() + panel.data[1:], fontsize=figures.TEXT + 1)
     return {"binary": over_time, "binary_histograms": histograms(plan, runs)}
 
@@ -97,7 +87,7 @@ def histograms(plan: Plan, runs: Runs) -> Figure:
         ax.set(xscale="log")
         ax.yaxis.set_major_locator(MaxNLocator(integer=True))
         ax.set_title(f"{panel.name}, {share}", fontsize=figures.TEXT)
-        ax.set_xlabel(figures.MEASURES["mse"], fontsize=figures.TEXT)
+        ax.set_xlabel(figures.ERROR, fontsize=figures.TEXT)
     figure.axes[0].set_ylabel("Trials", fontsize=figures.TEXT)
     handles, names = figure.axes[0].get_legend_handles_labels()
     figure.legend(
@@ -112,12 +102,10 @@ def tables(plan: Plan, runs: Runs) -> list[Table]:
         header += [f"{panel.name}: mean", "median", f"time to {AIM:g}"]
     rows = []
     for contender in plan.panels[0].contenders:
-        solver = contender.name
-        row = [solver]
+        row = [contender.name]
         for panel in plan.panels:
-            times = runs.seconds_to(panel.name, solver, "mse", AIM)
-            row += map(number, summaries(runs.finals(panel.name, solver, "mse")))
-            row.append("" if contender.reference else seconds(times))
+            row += end_errors(runs, panel, contender)
+            row.append(time_to(AIM, runs, panel, contender))
         rows.append(row)
     note = (
         "The paper prints no figures here; it states that SmartCPD needs much less time to an MSE "

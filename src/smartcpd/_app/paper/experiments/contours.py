@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.optimize import minimize_scalar
 
+from smartcpd import mirrors
 from smartcpd._app.paper import figures
 from smartcpd._app.paper.experiment import Experiment, Options, Plan
 from smartcpd._app.paper.runs import Runs
 from smartcpd._app.paper.tables import Table, number
+from smartcpd.mirrors import Mirror
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,22 +28,21 @@ POINTS = 241
 
 @dataclass(frozen=True)
 class Map:
-    """A mirror map for a >= 0, written out for a picture."""
+    """A mirror map for a >= 0, with its second derivative and its formula for the picture."""
 
     name: str
-    phi: Function
-    slope: Function
+    mirror: Mirror
     curvature: Function
 
 
 MAPS = (
-    Map("½a²", lambda a: 0.5 * a**2, lambda a: a, np.ones_like),
-    Map("a log a", lambda a: a * np.log(a), lambda a: 1 + np.log(a), lambda a: 1 / a),
-    Map("-log a", lambda a: -np.log(a), lambda a: -1 / a, lambda a: 1 / a**2),
+    Map("½a²", mirrors.get("quadratic"), np.ones_like),
+    Map("a log a", mirrors.get("entropy"), lambda a: 1 / a),
+    Map("-log a", mirrors.get("burg"), lambda a: 1 / a**2),
 )
 
 
-def loss(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def loss(a: Any, b: Any) -> Any:
     """l(x, m) = m - x log m with m = a + b."""
     return a + b - X_VALUE * np.log(a + b)
 
@@ -56,18 +57,17 @@ def smallest_scale(map_: Map) -> float:
     return float(np.max(0.5 * X_VALUE / a**2 / map_.curvature(a)))
 
 
-def bound(map_: Map, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def bound(map_: Map, a: Any, b: Any) -> Any:
     """The right side of the lemma around the point (AT, AT)."""
-    at = np.array(AT)
     slope = 1 - X_VALUE / (2 * AT)
-    divergence = sum(map_.phi(c) - map_.phi(at) - map_.slope(at) * (c - at) for c in (a, b))
-    return loss(at, at) + slope * (a + b - 2 * AT) + smallest_scale(map_) * divergence
+    divergence = sum(map_.mirror.bregman(c, np.array([AT])) for c in (a, b))
+    return loss(AT, AT) + slope * (a + b - 2 * AT) + smallest_scale(map_) * divergence
 
 
 def next_point(map_: Map) -> float:
     """Return both coordinates of the bound's minimum; by symmetry they are equal."""
     found = minimize_scalar(
-        lambda c: float(bound(map_, np.array(c), np.array(c))), bounds=(LOW, HIGH), method="bounded"
+        lambda c: bound(map_, c, c).item(), bounds=(LOW, HIGH), method="bounded"
     )
     return float(found.x)
 
@@ -117,14 +117,11 @@ def draw(plan: Plan, runs: Runs) -> dict[str, Figure]:
 
 
 def tables(plan: Plan, runs: Runs) -> list[Table]:
-    start, best = (
-        float(loss(np.array(AT), np.array(AT))),
-        float(loss(np.array(X_VALUE), np.array(0))),
-    )
+    start, best = loss(AT, AT), loss(X_VALUE, 0.0)
     rows = []
     for map_ in MAPS:
         reached = next_point(map_)
-        now = float(loss(np.array(reached), np.array(reached)))
+        now = loss(reached, reached)
         gained = (start - now) / (start - best)
         scale = number(smallest_scale(map_), 3)
         rows.append([map_.name, scale, f"{reached:.3f}", f"{now:.4f}", f"{gained:.1%}"])

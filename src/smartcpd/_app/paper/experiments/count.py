@@ -11,10 +11,10 @@ from smartcpd import datasets
 from smartcpd._app.paper import contenders as who
 from smartcpd._app.paper import figures, peer_lines
 from smartcpd._app.paper.breakdown import PARTS, Breakdown, measured
-from smartcpd._app.paper.contenders import Contender, Task
 from smartcpd._app.paper.experiment import Experiment, Options, Panel, Plan
+from smartcpd._app.paper.experiments import common
 from smartcpd._app.paper.runs import Runs
-from smartcpd._app.paper.tables import Table, number, seconds, summaries
+from smartcpd._app.paper.tables import Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -39,36 +39,29 @@ class Iterations(NamedTuple):
     n_entries: int
 
 
-def task(size: int, rank: int, seed: int) -> Task:
-    X, truth = datasets.count((size,) * 3, rank, random_state=seed)
-    return Task(X, rank, "poisson", truth, seed=seed)
-
-
-def lines(with_peers: bool) -> tuple[Contender, ...]:
-    found = (
+def plan(options: Options) -> Plan:
+    size, ranks = (60, (10,)) if options.quick else (100, (10, 20, 50))
+    make = partial(common.planted_task, datasets.count, "poisson", size)
+    lines = (
         who.smartcpd(),
         who.gcp_opt(RATE),
         who.ggn(),
         who.smartcpd_defaults(),
         who.auto(),
         who.from_truth(),
+        *(peer_lines.dense("poisson") if options.peers else ()),
     )
-    return found + peer_lines.dense("poisson") if with_peers else found
-
-
-def plan(options: Options) -> Plan:
-    size, ranks = (60, (10,)) if options.quick else (100, (10, 20, 50))
     panels = tuple(
         Panel(
             f"R={rank}",
             f"Poisson counts, {size}x{size}x{size}, R={rank}, factors U(0, 0.5) with 5 % U(0, 5)",
-            partial(task, size, rank),
-            lines(options.peers),
+            partial(make, rank),
+            lines,
         )
         for rank in ranks
     )
     rank = ranks[len(ranks) // 2]
-    example = task(size, rank, options.seed)
+    example = make(rank, options.seed)
     parts = measured(np.asarray(example.X), rank, 100 if options.quick else 1000, options.seed)
     trials, limit = (3, 1.5) if options.quick else (20, 20.0)
     return Plan(panels, trials, limit, extra=Iterations(parts, example.n_entries))
@@ -81,14 +74,9 @@ def shown_panel(plan: Plan) -> Panel:
 
 def draw(plan: Plan, runs: Runs) -> dict[str, Figure]:
     panel = shown_panel(plan)
-    names = [c.name for c in panel.contenders]
-    figure = figures.blank(2, sharey=True)
-    left, right = figure.axes
-    figures.draw_runs(left, runs, panel.name, names, labels=False, aim=AIM)
-    figures.draw_runs(right, runs, panel.name, names, scale="entries", aim=AIM)
-    right.set_ylabel("")
-    figure.suptitle(f"Counts, {panel.data.split(', ')[1]}, {panel.name}", fontsize=figures.TEXT + 1)
-    return {"count": figure, "count_iteration": draw_parts(plan.extra.parts)}
+    title = f"Counts, {panel.data.split(', ')[1]}, {panel.name}"
+    errors = common.against_both_scales(panel, runs, title, AIM)
+    return {"count": errors, "count_iteration": draw_parts(plan.extra.parts)}
 
 
 def draw_parts(found: list[Breakdown]) -> Figure:
@@ -97,10 +85,9 @@ def draw_parts(found: list[Breakdown]) -> Figure:
     (ax,) = figure.axes
     places = range(len(found))
     start = np.zeros(len(found))
-    tones = dict(zip(PARTS, (figures.SKY, figures.BLUE, figures.ORANGE), strict=True))
-    for part in PARTS:
+    for part, tone in zip(PARTS, (figures.SKY, figures.BLUE, figures.ORANGE), strict=True):
         widths = np.array([b.parts[part] for b in found])
-        ax.barh(places, widths, left=start, color=tones[part], height=0.55, label=part)
+        ax.barh(places, widths, left=start, color=tone, height=0.55, label=part)
         start += widths
     ax.set_yticks(places, [b.method for b in found])
     ax.invert_yaxis()
@@ -124,25 +111,19 @@ def tables(plan: Plan, runs: Runs) -> list[Table]:
 
 def errors(plan: Plan, runs: Runs) -> Table:
     """Return the paper's table with our figures next to its own."""
-    ranks = [int(panel.name.removeprefix("R=")) for panel in plan.panels]
     header = ["solver", ""]
-    for rank in ranks:
-        header += [f"R={rank}", f"paper, R={rank}", f"time to {AIM:g}, R={rank}"]
+    for panel in plan.panels:
+        header += [panel.name, f"paper, {panel.name}", f"time to {AIM:g}, {panel.name}"]
     rows = []
     for contender in plan.panels[0].contenders:
-        solver = contender.name
-        for which, word in enumerate(("mean", "median")):
-            row = [solver if which == 0 else "", word]
-            for rank in ranks:
-                found = summaries(runs.finals(f"R={rank}", solver, "mse"))
-                printed = PAPER.get(solver, {}).get(rank)
-                times = runs.seconds_to(f"R={rank}", solver, "mse", AIM)
-                row += [
-                    number(found[which]),
-                    "-" if printed is None else printed[which],
-                    seconds(times) if which == 1 and not contender.reference else "",
-                ]
-            rows.append(row)
+        means, medians = [contender.name, "mean"], ["", "median"]
+        for panel in plan.panels:
+            rank = int(panel.name.removeprefix("R="))
+            printed = PAPER.get(contender.name, {}).get(rank, ("-", "-"))
+            mean, median = common.end_errors(runs, panel, contender)
+            means += [mean, printed[0], ""]
+            medians += [median, printed[1], common.time_to(AIM, runs, panel, contender)]
+        rows += [means, medians]
     return Table(
         "count_mse",
         "MSE of the factors in the end",

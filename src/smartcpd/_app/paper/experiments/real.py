@@ -28,7 +28,8 @@ NEAR = 1e-3
 """A solver has arrived when its loss is within this share of where it ends."""
 FLOOR = 1e-4
 """Figures do not show differences below this share of the loss."""
-RIVALS = ("GCP-OPT", "GGN")
+RATE = 1e-3
+"""The learning rate of GCP-OPT, the best of a few at the first rank of each data set."""
 
 
 @dataclass(frozen=True)
@@ -40,14 +41,18 @@ class RealCase:
     shows: str
     loss: str
     ranks: tuple[int, int]
-    rate: float
-    """The learning rate of GCP-OPT, the best of a few at the first rank."""
-    with_ggn: bool
-    load: Callable[[bool], RealData]
-    """Loads the data, given whether the network may be used."""
-    stand_in: Callable[[], RealData]
+    load: Callable[..., RealData]
+    """Loads the data, given as ``fetch`` whether the network may be used."""
+    stand_in: Callable[..., RealData]
+    """Simulates data of the same size, given its ``random_state``."""
     paper: str
     """What the paper states about the data, in words."""
+
+    @property
+    def rivals(self) -> tuple[Contender, ...]:
+        """The paper's rivals; its GGN serves counts only."""
+        gcp = who.gcp_opt(RATE)
+        return (gcp, who.ggn()) if self.loss == "poisson" else (gcp,)
 
 
 def experiment(case: RealCase) -> Experiment:
@@ -56,9 +61,9 @@ def experiment(case: RealCase) -> Experiment:
         case.name,
         case.title,
         case.shows,
-        lambda options: plan(case, options),
-        lambda plan, runs: draw(case, plan, runs),
-        lambda plan, runs: [table(case, plan, runs)],
+        partial(plan, case),
+        partial(draw, case),
+        partial(tables, case),
     )
 
 
@@ -67,23 +72,13 @@ def data_for(case: RealCase, options: Options) -> RealData:
     quick look.
     """
     try:
-        return case.load(not options.quick)
+        return case.load(fetch=not options.quick)
     except DataNotFoundError as error:
         if options.quick or options.simulate:
-            return case.stand_in()
+            return case.stand_in(random_state=0)
         raise DataNotFoundError(
             f"{error} (--simulate runs on a simulated stand-in of the same size instead.)"
         ) from None
-
-
-def lines(case: RealCase, with_peers: bool) -> tuple[Contender, ...]:
-    found = [who.smartcpd(), who.gcp_opt(case.rate)]
-    if case.with_ggn:
-        found.append(who.ggn())
-    found += [who.smartcpd_defaults(), who.auto()]
-    if with_peers:
-        found += peer_lines.sparse(case.loss)
-    return tuple(found)
 
 
 def plan(case: RealCase, options: Options) -> Plan:
@@ -97,29 +92,26 @@ def plan(case: RealCase, options: Options) -> Plan:
         start = [rng.random((size, rank)) for size in X.shape]
         return Task(X, rank, case.loss, n_fibers=N_FIBERS, start=start, seed=seed)
 
+    peers = peer_lines.sparse(case.loss) if options.peers else ()
+    lines = (who.smartcpd(), *case.rivals, who.smartcpd_defaults(), who.auto(), *peers)
     ranks = case.ranks[:1] if options.quick else case.ranks
-    panels = tuple(
-        Panel(f"R={rank}", words, partial(task, rank), lines(case, options.peers)) for rank in ranks
-    )
+    panels = tuple(Panel(f"R={rank}", words, partial(task, rank), lines) for rank in ranks)
     trials, limit = (2, 1.5) if options.quick else (20, 20.0)
-    remarks = [f"Data: {words}."]
-    remarks.append(
+    remark = (
         "SmartCPD and its rivals start at the same factors, U(0, 1) as in the paper, which are "
         "far too large for data that is mostly zeros; our defaults and auto make their own starts. "
         "SmartCPD reads uniform fibers and so pays for the zeros, as in the paper; our defaults "
         "and auto sum them in closed form."
     )
-    return Plan(panels, trials, limit, tuple(remarks), extra=data)
+    return Plan(panels, trials, limit, (f"Data: {words}.", remark), extra=data)
 
 
 def draw(case: RealCase, plan: Plan, runs: Runs) -> dict[str, Figure]:
-    figure = figures.blank(len(plan.panels), height=2.8, sharey=True)
-    if len(plan.panels) == 1:
-        figure.set_size_inches(0.75 * figures.FULL_WIDTH, 2.8)
+    width = (0.75 if len(plan.panels) == 1 else 1.0) * figures.FULL_WIDTH
+    figure = figures.blank(len(plan.panels), width, height=2.8, sharey=True)
     for n, (ax, panel) in enumerate(zip(figure.axes, plan.panels, strict=True)):
-        names = [c.name for c in panel.contenders]
         last = n == len(plan.panels) - 1
-        figures.draw_runs(ax, above_lowest(runs, panel.name), panel.name, names, labels=last)
+        figures.draw_runs(ax, above_lowest(runs, panel.name), panel, labels=last)
         ax.set_title(panel.name, fontsize=figures.TEXT)
         ax.set_ylabel("" if n else "Loss above the lowest found (share)", fontsize=figures.TEXT)
     figure.suptitle(_headline(plan.extra), fontsize=figures.TEXT + 1)
@@ -133,8 +125,7 @@ def above_lowest(runs: Runs, panel: str) -> Runs:
     Losses themselves would need two scales: they begin a hundred times as high as they end, and end
     a few percent from each other.
     """
-    every = [run for solver in runs.solvers(panel) for run in runs.of(panel, solver)]
-    lowest = min(float(np.nanmin(run.loss)) for run in every)
+    lowest = min(float(np.nanmin(run.loss)) for run in runs.of(panel))
     return runs.mapped(
         lambda run: run._replace(mse=np.maximum((run.loss - lowest) / abs(lowest), FLOOR))
     )
@@ -146,9 +137,10 @@ def _headline(data: RealData) -> str:
     return textwrap.fill(f"{data.source}, {shape}", 66)
 
 
-def table(case: RealCase, plan: Plan, runs: Runs) -> Table:
+def tables(case: RealCase, plan: Plan, runs: Runs) -> list[Table]:
+    rivals = [rival.name for rival in case.rivals]
     header = ["rank", "solver", "loss, mean", "best", "worst", "time to within 0.1 % of its end"]
-    header += [f"time to where {rival} ends" for rival in RIVALS if rival != "GGN" or case.with_ggn]
+    header += [f"time to where {rival} ends" for rival in rivals]
     rows = []
     for panel in plan.panels:
         for contender in panel.contenders:
@@ -158,11 +150,10 @@ def table(case: RealCase, plan: Plan, runs: Runs) -> Table:
             row = [panel.name, contender.name]
             row += [number(f(ends), 4) for f in (np.mean, np.min, np.max)] if found else ["-"] * 3
             row.append(seconds(own))
-            for rival in RIVALS[: 2 if case.with_ggn else 1]:
-                row.append(seconds(times_to(runs, panel.name, contender.name, rival)))
+            row += [seconds(times_to(runs, panel.name, contender.name, r)) for r in rivals]
             rows.append(row)
-    source = plan.extra.source
-    return Table(case.name, f"Mean loss in the end ({source})", header, rows, case.paper)
+    title = f"Mean loss in the end ({plan.extra.source})"
+    return [Table(case.name, title, header, rows, case.paper)]
 
 
 def aim(loss: float) -> float:

@@ -2,35 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from smartcpd import datasets
 from smartcpd._app.paper import contenders as who
-from smartcpd._app.paper.contenders import Task
 from smartcpd._app.paper.experiment import Experiment, Options, Panel, Plan
-from smartcpd._app.paper.experiments.common import draw_errors, error_table
-from smartcpd._app.paper.runs import Runs
-from smartcpd._app.paper.tables import Table
-
-AIMS = (1e-2, 1e-3, 1e-4)
-
-
-def task(size: int, rank: int, seed: int) -> Task:
-    X, truth = datasets.simplex((size,) * 3, rank, random_state=seed)
-    return Task(X, rank, "poisson", truth, constraint="simplex", seed=seed)
+from smartcpd._app.paper.experiments.common import draw_errors, error_tables, planted_task
 
 
 def plan(options: Options) -> Plan:
     size, rank = (60, 6) if options.quick else (100, 10)
-    lines = (
-        who.smartcpd(step="adagrad"),
-        who.block_md(),
-        who.smartcpd_defaults(),
-        who.auto(),
-    )
     panel = Panel(
         "simplex",
         f"probabilities without noise, {size}x{size}x{size}, R={rank}, columns on the simplex",
-        lambda seed: task(size, rank, seed),
-        lines,
+        partial(planted_task, datasets.simplex, "poisson", size, rank, constraint="simplex"),
+        (who.smartcpd(step="adagrad"), who.block_md(), who.smartcpd_defaults(), who.auto()),
     )
     trials, limit = (2, 1.5) if options.quick else (20, 20.0)
     remark = (
@@ -40,19 +26,16 @@ def plan(options: Options) -> Plan:
     return Plan((panel,), trials, limit, (remark,))
 
 
-def tables(plan: Plan, runs: Runs) -> list[Table]:
-    note = (
-        "The paper prints no figures here; it states that SmartCPD converges much faster than "
-        "block mirror descent. GCP-OPT and GGN do not serve this constraint."
-    )
-    return [error_table("simplex_mse", plan, runs, AIMS, note)]
-
-
 EXPERIMENT = Experiment(
     "simplex",
     "columns on the simplex: stochastic against block mirror descent",
     "the figure of MSE with simplex constraint",
     plan,
     draw_errors("simplex"),
-    tables,
+    error_tables(
+        "simplex_mse",
+        (1e-2, 1e-3, 1e-4),
+        "The paper prints no figures here; it states that SmartCPD converges much faster than "
+        "block mirror descent. GCP-OPT and GGN do not serve this constraint.",
+    ),
 )

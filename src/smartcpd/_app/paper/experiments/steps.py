@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,16 +12,14 @@ from smartcpd._app.paper import contenders as who
 from smartcpd._app.paper import figures
 from smartcpd._app.paper.contenders import Contender, Task
 from smartcpd._app.paper.experiment import Experiment, Options, Panel, Plan
-from smartcpd._app.paper.experiments.common import error_table
+from smartcpd._app.paper.experiments.common import error_tables
 from smartcpd._app.paper.runs import Runs
-from smartcpd._app.paper.tables import Table
 from smartcpd._fitting.model import CPModel
 from smartcpd.losses import get
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-AIMS = (1e-2, 1e-3)
 SNR = 40.0
 CONTINUOUS, COUNT, INNER, ZEROS = "continuous", "count", "inner iterations", "many zeros"
 TITLES = {
@@ -76,12 +75,13 @@ def plan(options: Options) -> Plan:
     noisy = f"normal noise at {SNR:g} dB, {where}"
     few = f"Poisson counts, {size}x{size}x{size}, R={rank}, factors U(0, {SPARSE_SCALE:g})"
     numbers = (1, 3, 5) if options.quick else (1, 3, 5, 10)
-    make = lambda seed: continuous_task(size, rank, seed)  # noqa: E731
+    continuous = partial(continuous_task, size, rank)
+    counts = partial(count_task, size, rank)
     panels = (
-        Panel(CONTINUOUS, noisy, make, rules()),
-        Panel(COUNT, f"Poisson counts, {where}", lambda s: count_task(size, rank, 1.0, s), rules()),
-        Panel(INNER, noisy, make, inner(numbers)),
-        Panel(ZEROS, few, lambda s: count_task(size, rank, SPARSE_SCALE, s), rules()),
+        Panel(CONTINUOUS, noisy, continuous, rules()),
+        Panel(COUNT, f"Poisson counts, {where}", partial(counts, 1.0), rules()),
+        Panel(INNER, noisy, continuous, inner(numbers)),
+        Panel(ZEROS, few, partial(counts, SPARSE_SCALE), rules()),
     )
     trials, limit = (2, 0.5) if options.quick else (20, 10.0)
     remark = (
@@ -92,23 +92,11 @@ def plan(options: Options) -> Plan:
 
 
 def draw(plan: Plan, runs: Runs) -> dict[str, Figure]:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(figures.FULL_WIDTH, 5.2), dpi=figures.DPI, layout="constrained")
-    for ax, panel in zip(np.ravel(figure.subplots(2, 2)), plan.panels, strict=True):
-        figures.tidy(ax)
-        figures.draw_runs(ax, runs, panel.name, [c.name for c in panel.contenders])
+    figure = figures.blank(4, height=5.2, rows=2)
+    for ax, panel in zip(figure.axes, plan.panels, strict=True):
+        figures.draw_runs(ax, runs, panel)
         ax.set_title(TITLES[panel.name], fontsize=figures.TEXT + 1)
     return {"steps": figure}
-
-
-def tables(plan: Plan, runs: Runs) -> list[Table]:
-    note = (
-        "The paper prints no figures here; it states that steps of their own for each entry "
-        "converge much faster than a constant one, that Jensen steps may be less competitive on "
-        "counts, especially with many zeros, and that a few inner iterations can help."
-    )
-    return [error_table("steps_mse", plan, runs, AIMS, note)]
 
 
 EXPERIMENT = Experiment(
@@ -117,5 +105,11 @@ EXPERIMENT = Experiment(
     "the figure of step sizes, of different phi and of inner iterations",
     plan,
     draw,
-    tables,
+    error_tables(
+        "steps_mse",
+        (1e-2, 1e-3),
+        "The paper prints no figures here; it states that steps of their own for each entry "
+        "converge much faster than a constant one, that Jensen steps may be less competitive on "
+        "counts, especially with many zeros, and that a few inner iterations can help.",
+    ),
 )

@@ -1,0 +1,56 @@
+"""What losses differ in: the data they are about, their models, and whether they know its noise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from typing import Protocol
+
+import numpy as np
+
+
+class Data(Enum):
+    """What the cells may hold: (lowest value, what a message calls them)."""
+
+    REAL = (-np.inf, "finite numbers")
+    NONNEGATIVE = (0.0, "numbers that are not negative")
+    COUNTS = (0.0, "counts, which are not negative")
+    BINARY = (0.0, "0 or 1 in every cell")
+
+
+class Domain(Enum):
+    """Which model values m a loss is defined for."""
+
+    REAL = "real"
+    NONNEGATIVE = "nonnegative"
+
+
+class Dispersion(Enum):
+    """Whether a loss says how widely data scatters about its mean.
+
+    The dispersion is the number d for which log p(x | m) = b(x, d) - l(x, m) / d.
+    """
+
+    UNKNOWN = "the loss names no distribution"
+    FIXED = "it is 1"
+    OPEN = "it is estimated from the data"
+    OF_AMOUNTS = "it is 1 for counts, and estimated for amounts that are no whole numbers"
+
+
+class Evidence(Protocol):
+    """What data says about the dispersion around a model; each figure is found when asked for."""
+
+    @property
+    def mean_loss(self) -> float:
+        """The mean of l(x, m) over the observed cells."""
+
+    @property
+    def mean_log(self) -> float:
+        """The mean of log x over the observed cells."""
+
+    @property
+    def correction(self) -> float:
+        """The number of cells over that number less the parameters of the model."""
+
+    def pearson(self, variance: Callable[[np.ndarray], np.ndarray]) -> float:
+        """The mean of (x - mean)² / variance(mean) over the observed cells, or over a sample."""
