@@ -176,12 +176,13 @@ STORAGES = {
     "TiledArray",
 }
 TELL_STORAGES_APART = {
-    "smartcpd._inference.examination",
     "smartcpd._methods.tile_descents",
     "smartcpd._strategies.partitioned",
+    "smartcpd.distributed.cluster",
     "smartcpd.sampling.cells",
 }
-"""The modules outside the data floor that may, to refuse what they are not made for."""
+"""The modules outside the data floor that may, to refuse what they are not made for: what users
+pass, or a storage that a solver cannot read."""
 
 
 def test_storages_answer_for_themselves():

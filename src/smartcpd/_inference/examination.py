@@ -17,7 +17,6 @@ from smartcpd._inference.diagnosis.examine import examined
 from smartcpd._inference.diagnosis.tallies import Tallies
 from smartcpd._inference.excerpt import Excerpt
 from smartcpd._objectives import Estimate
-from smartcpd.partitions.tensor import PartitionedTensor
 from smartcpd.quality import Quality
 from smartcpd.quality.measure import QualityTally, model_reading, placed_in_whole
 
@@ -69,7 +68,8 @@ class Examination:
         storage = self.excerpt.storage
         reading = model_reading(self.model, storage)
         tally = QualityTally(reading)
-        tallies = None if isinstance(storage, PartitionedTensor) else Tallies(reading)
+        in_memory = storage.fit_needs(self.model.rank) is None
+        tallies = Tallies(reading) if in_memory else None
         with threads.limited_to(threads.resolve(None)):
             reading.show_to(tally, *([] if tallies is None else [tallies]))
             quality = placed_in_whole(tally.quality(self.mean_loss), self.excerpt)
