@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from threading import Thread
 
 import numba
 import numpy as np
@@ -13,8 +14,9 @@ from numba import types
 
 import smartcpd
 from smartcpd import losses
-from smartcpd._kernels import compiling
+from smartcpd._kernels import compiling, turns
 from smartcpd._kernels.compiling import in_precision, inline
+from smartcpd._kernels.turns import Turn
 
 PACKAGE = Path(smartcpd.__file__).resolve().parent
 OFFSET = 0.1
@@ -51,7 +53,9 @@ class TestInPrecision:
 
     def test_double_precision_is_left_alone(self, function):
         assert in_precision(function, np.float64)(0.7) == function(0.7)
-        assert inline(function)(0.7) == pytest.approx(function(0.7), rel=1e-15)
+        compiled = inline(function)
+        called = numba.njit(lambda x: compiled(x))
+        assert called(0.7) == pytest.approx(function(0.7), rel=1e-15)
 
     def test_the_original_is_not_changed(self, function):
         before = function(0.7)
@@ -94,19 +98,24 @@ def sources(tmp_path):
     return copy
 
 
-def run(script, sources):
-    """A new process; what it printed on both streams."""
-    cache = sources.parent / "cache"
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(cache), "PYTHONPATH": str(sources)}
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=300,
-    )
-    return done.stdout, done.stderr
+def run(script, sources, times=1):
+    """New processes side by side; what each printed on both streams."""
+    environment = os.environ | {"PYTHONPATH": str(sources)}
+    if sources != PACKAGE.parent:
+        environment["NUMBA_CACHE_DIR"] = str(sources.parent / "cache")
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", script],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(times)
+    ]
+    printed = [process.communicate(timeout=300) for process in processes]
+    assert not any(process.returncode for process in processes), printed
+    return printed
 
 
 FIT = """
@@ -120,7 +129,9 @@ BLOCK = """
 import numpy as np
 from smartcpd import losses
 loss = losses.get("gaussian")
-print(loss.value_block("float64")(np.array([3.0]), np.array([1.0]), loss.params))
+block = loss.value_block("float64")
+print(block(np.array([3.0]), np.array([1.0]), loss.params))
+print(len(block._dispatcher.stats.cache_misses))
 """
 
 CUSTOM = """
@@ -132,26 +143,62 @@ for scale in (1.0, 2.0):
 """
 
 
-def test_a_second_process_does_not_compile(sources):
-    first, second = (run(FIT, sources) for _ in range(2))
-    assert first[1].count(NOTICE) == 1
+def test_a_second_process_does_not_compile():
+    # The first may find on disk what other tests have left there.
+    [first], [second] = (run(FIT, PACKAGE.parent) for _ in range(2))
     assert NOTICE not in second[1]
     assert first[0] == second[0]
 
 
-@pytest.mark.parametrize(
-    "edited", ["losses/gaussian.py", "_kernels/lanes.py", "_common/stacked.py"]
-)
-def test_an_edit_of_what_is_compiled_recompiles(edited, sources):
-    assert NOTICE in run(BLOCK, sources)[1]
-    path = sources / "smartcpd" / edited
-    path.write_text(path.read_text().replace("return 0.5 *", "return 5.0 *") + "\n# edited\n")
-    value, notice = run(BLOCK, sources)
-    assert (NOTICE in notice) == (edited != "_common/stacked.py")
+def test_an_edit_of_what_is_compiled_recompiles(sources):
+    def edit(name):
+        path = sources / "smartcpd" / name
+        path.write_text(path.read_text().replace("return 0.5 *", "return 5.0 *") + "\n# edited\n")
+        [(out, notice)] = run(BLOCK, sources)
+        value, misses = map(float, out.split())
+        assert (NOTICE in notice) == (misses == 1)
+        return value, misses
+
+    # Two processes at the same time: one compiles, the other waits for it.
+    printed = run(BLOCK, sources, times=2)
+    assert sorted(out.split() for out, _ in printed) == [["2.0", "0"], ["2.0", "1"]]
+    assert all(notice.count(NOTICE) <= 1 for _, notice in printed)
+    assert not list((sources.parent / "cache").rglob("*.lock"))
     # The loss of the machine code is the loss of the sources.
-    assert float(value) == (20.0 if "gaussian" in edited else 2.0)
+    assert edit("_common/stacked.py") == (2.0, 0)
+    assert edit("_kernels/lanes.py") == (2.0, 1)
+    assert edit("losses/gaussian.py") == (20.0, 1)
 
 
 def test_a_custom_loss_is_never_kept_on_disk(sources):
-    assert run(CUSTOM, sources)[0].split() == ["4.0", "8.0"]
+    assert run(CUSTOM, sources)[0][0].split() == ["4.0", "8.0"]
     assert not list((sources.parent / "cache").rglob("*.nbi"))
+
+
+class TestTurns:
+    def test_the_second_waits_for_the_first(self, tmp_path):
+        first, second = (Turn(tmp_path / "folder" / "lock") for _ in range(2))
+        first.wait()
+        waiting = Thread(target=second.wait)
+        waiting.start()
+        waiting.join(0.2)
+        assert waiting.is_alive()
+        first.end()
+        waiting.join(10)
+        assert not waiting.is_alive()
+        second.end()
+        assert not list((tmp_path / "folder").iterdir())
+
+    def test_nobody_waits_for_ever(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(turns, "PATIENCE", 0.1)
+        stopped, second = (Turn(tmp_path / "lock") for _ in range(2))
+        stopped.wait()
+        second.wait()
+        second.end()
+        stopped.end()
+
+    def test_a_folder_that_cannot_be_is_no_error(self, tmp_path):
+        (tmp_path / "file").touch()
+        turn = Turn(tmp_path / "file" / "lock")
+        turn.wait()
+        turn.end()

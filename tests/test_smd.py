@@ -43,10 +43,11 @@ class TestRecovery:
         ids=["count", "binary", "gamma", "gaussian signed", "count of order 4"],
     )
     def test_factors(self, planted, loss, bound):
-        result = fit(planted.data, planted.factors[0].shape[1], loss, random_state=1)
+        rank = planted.factors[0].shape[1]
+        result = fit(planted.data, rank, loss, random_state=1, max_epochs=1000)
         assert factor_mse(result.model.factors, planted.factors) < bound
 
-    @pytest.mark.parametrize("shape", [(60, 50), (25, 20, 15), (15, 14, 13, 12), (9, 8, 8, 7, 7)])
+    @pytest.mark.parametrize("shape", [(60, 50), (25, 20, 15), (9, 8, 7, 6), (9, 8, 8, 7, 7)])
     def test_the_fit_is_better_than_the_truth_at_any_order(self, shape):
         X, factors = datasets.count(shape, 2, a_max=1.5, random_state=0)
         truth = CPModel(factors, loss_function="poisson")
@@ -55,7 +56,7 @@ class TestRecovery:
 
     def test_simplex_without_noise(self):
         X, factors = datasets.simplex((20, 20, 20), 3, random_state=0)
-        result = fit(X, 3, "poisson", constraint="simplex", tol=1e-4, random_state=0)
+        result = fit(X, 3, "poisson", constraint="simplex", max_epochs=500, random_state=0)
         assert factor_mse(result.model.factors, factors) < 1e-6
         for A in result.model.factors:
             np.testing.assert_allclose(A.sum(axis=0), 1, rtol=1e-9)

@@ -1,5 +1,7 @@
 """Fits of sparse data, by every solver and sampler."""
 
+import math
+
 import numpy as np
 import pytest
 from pieces import CONSTRAINTS, LOSSES, MIRRORS, STEPS
@@ -102,10 +104,10 @@ class TestCounts:
             assert np.isfinite(fit(data, 2, "poisson", random_state=0, max_epochs=30).loss)
 
     def test_more_cells_than_a_machine_integer_counts(self):
-        data, _ = events((30, 20, 10), 2, 500)
-        far = [c.astype(np.int64) * 100_003 for c in data.indices]
-        shape = (3_000_000, 2_000_000, 2_000_000)
-        huge = SparseTensor(tuple(far), data.values, shape)
+        data, _ = events((30, 20, 10, 10), 2, 500)
+        far = [c.astype(np.int64) * 2003 for c in data.indices]
+        huge = SparseTensor(tuple(far), data.values, (60_100,) * 4)
+        assert math.prod(huge.shape) > 2**63
         for solver in ("auto", "smd"):
             found = fit(huge, 1, "poisson", solver=solver, max_epochs=3, random_state=0)
             assert all(np.isfinite(A).all() for A in found.model.factors)

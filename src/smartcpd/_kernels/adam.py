@@ -8,7 +8,7 @@ whose rounding is nothing next to the noise of sampling; factors and moments are
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numba
@@ -16,7 +16,7 @@ import numpy as np
 from numba import prange, types
 
 from smartcpd._kernels.blocks import precision
-from smartcpd._kernels.compiling import FASTMATH, compile_kernel
+from smartcpd._kernels.compiling import FASTMATH, NO_WRAPPERS, compile_kernel
 from smartcpd._kernels.copying import add_matrix, copy_matrix
 from smartcpd._kernels.elementary import root
 from smartcpd._kernels.events import ROWS
@@ -37,15 +37,18 @@ WORTH_GROUPS = 1 << 15
 other as long as they work, and much longer where other programs want the processor.
 """
 
+small = partial(numba.njit, error_model="numpy", **NO_WRAPPERS)
+"""For the dozens of functions of a line or two that an iteration is put together from."""
+
 
 def make_cut(order: int, place: int = 0) -> Any:
     """Make the function that returns the rows of some cells as a tuple of one array a mode, in the
     order of ``modes``.
     """
     if place == order:
-        return numba.njit(lambda rows, modes, start, stop: ())
+        return small(lambda rows, modes, start, stop: ())
     others = make_cut(order, place + 1)
-    return numba.njit(
+    return small(
         lambda rows, modes, start, stop: (
             rows[modes[place], start:stop],
             *others(rows, modes, start, stop),
@@ -58,17 +61,17 @@ def make_place(order: int, mode: int = 1) -> Any:
     the compiler then sees that no store changes them.
     """
     if mode == order:
-        return numba.njit(lambda columns, b: ())
+        return small(lambda columns, b: ())
     others = make_place(order, mode + 1)
-    return numba.njit(lambda columns, b: (columns[mode][b], *others(columns, b)))
+    return small(lambda columns, b: (columns[mode][b], *others(columns, b)))
 
 
 def make_product(n_rows: int, k: int = 0) -> Any:
     """Make the function that multiplies some rows, eight columns at a time."""
     if k == n_rows - 1:
-        return numba.njit(lambda A, at, r: load(A, at[k], r))
+        return small(lambda A, at, r: load(A, at[k], r))
     others = make_product(n_rows, k + 1)
-    return numba.njit(lambda A, at, r: load(A, at[k], r) * others(A, at, r))
+    return small(lambda A, at, r: load(A, at[k], r) * others(A, at, r))
 
 
 def make_products(n_rows: int, k: int = 0) -> Any:
@@ -78,10 +81,10 @@ def make_products(n_rows: int, k: int = 0) -> Any:
     ``before`` is passed on with the rows before this one; the product of those behind is returned.
     """
     if k == n_rows:
-        return numba.njit(lambda A, at, r, before, G: fill(ONE))
+        return small(lambda A, at, r, before, G: fill(ONE))
     go_on = make_products(n_rows, k + 1)
 
-    @numba.njit(error_model="numpy", fastmath=FASTMATH)
+    @small(fastmath=FASTMATH)
     def add_products(A, at, r, before, G):
         a = load(A, at[k], r)
         behind = go_on(A, at, r, before * a, G)
@@ -96,18 +99,18 @@ def make_row(n_lanes: int, k: int = 0) -> tuple[Any, Any, Any]:
     to G.
     """
     if k == n_lanes:
-        nothing = numba.njit(lambda G, i, r, sums: None)
-        return numba.njit(lambda A, i, r: ()), numba.njit(lambda: ()), nothing
+        nothing = small(lambda G, i, r, sums: None)
+        return small(lambda A, i, r: ()), small(lambda: ()), nothing
     load_on, zeros_on, add_on = make_row(n_lanes, k + 1)
 
-    @numba.njit(error_model="numpy", fastmath=FASTMATH)
+    @small(fastmath=FASTMATH)
     def add(G, i, r, sums):
         store(G, i, r + k * LANES, load(G, i, r + k * LANES) + sums[k])
         add_on(G, i, r, sums)
 
     return (
-        numba.njit(lambda A, i, r: (load(A, i, r + k * LANES), *load_on(A, i, r))),
-        numba.njit(lambda: (fill(ZERO), *zeros_on())),
+        small(lambda A, i, r: (load(A, i, r + k * LANES), *load_on(A, i, r))),
+        small(lambda: (fill(ZERO), *zeros_on())),
         add,
     )
 
@@ -115,9 +118,9 @@ def make_row(n_lanes: int, k: int = 0) -> tuple[Any, Any, Any]:
 def make_terms(product: Any, n_lanes: int, k: int = 0) -> Any:
     """Make the function that adds the lanes of a stripe of a cell's product to each other."""
     if k == n_lanes - 1:
-        return numba.njit(lambda own, A, at, r: own[k] * product(A, at, r + k * LANES))
+        return small(lambda own, A, at, r: own[k] * product(A, at, r + k * LANES))
     go_on = make_terms(product, n_lanes, k + 1)
-    return numba.njit(
+    return small(
         lambda own, A, at, r: own[k] * product(A, at, r + k * LANES) + go_on(own, A, at, r)
     )
 
@@ -127,10 +130,10 @@ def make_slopes(add_products: Any, n_lanes: int, k: int = 0) -> Any:
     mode to ``sums``.
     """
     if k == n_lanes:
-        return numba.njit(lambda own, A, at, r, slope, sums, G: ())
+        return small(lambda own, A, at, r, slope, sums, G: ())
     go_on = make_slopes(add_products, n_lanes, k + 1)
 
-    @numba.njit(error_model="numpy", fastmath=FASTMATH)
+    @small(fastmath=FASTMATH)
     def add_slopes(own, A, at, r, slope, sums, G):
         behind = add_products(A, at, r + k * LANES, slope * own[k], G)
         return (sums[k] + slope * behind, *go_on(own, A, at, r, slope, sums, G))
@@ -149,7 +152,7 @@ def make_stripe(order: int, n_lanes: int) -> tuple[Any, Any]:
     terms = make_terms(make_product(order - 1), n_lanes)
     add_slopes = make_slopes(make_products(order - 1), n_lanes)
 
-    @numba.njit(error_model="numpy", fastmath=FASTMATH)
+    @small(fastmath=FASTMATH)
     def add_values(A, columns, r, m):
         lead = columns[0]
         b, n = FIRST, np.uint64(m.size)
@@ -160,7 +163,7 @@ def make_stripe(order: int, n_lanes: int) -> tuple[Any, Any]:
                 m[b] += total(terms(own, A, place(columns, b), r))
                 b += NEXT
 
-    @numba.njit(error_model="numpy", fastmath=FASTMATH)
+    @small(fastmath=FASTMATH)
     def add_gradient(A, columns, r, d, G):
         lead = columns[0]
         b, n = FIRST, np.uint64(d.size)
@@ -181,10 +184,12 @@ def make_iterations(order: int, width: int) -> Any:
     cut = make_cut(order)
     stripe = STRIPE * LANES
     whole = width // stripe * stripe
-    add_values, add_gradient = make_stripe(order, STRIPE)
-    add_last_values, add_last_gradient = make_stripe(order, (width - whole) // LANES or STRIPE)
+    # Stripes of a kind that does not occur are never run; compiling them would take as long.
+    last = make_stripe(order, (width - whole) // LANES or STRIPE)
+    add_values, add_gradient = make_stripe(order, STRIPE) if 0 < whole < width else last
+    add_last_values, add_last_gradient = last
 
-    @numba.njit(error_model="numpy", fastmath=FASTMATH)
+    @small(fastmath=FASTMATH)
     def model_values(A, columns, m):
         m[:] = ZERO
         for r in range(0, whole, stripe):
@@ -192,14 +197,14 @@ def make_iterations(order: int, width: int) -> Any:
         if whole < width:
             add_last_values(A, columns, whole, m)
 
-    @numba.njit(error_model="numpy", fastmath=FASTMATH)
+    @small(fastmath=FASTMATH)
     def gradient(A, columns, d, G):
         for r in range(0, whole, stripe):
             add_gradient(A, columns, r, d, G)
         if whole < width:
             add_last_gradient(A, columns, whole, d, G)
 
-    @numba.njit(error_model="numpy", fastmath=FASTMATH)
+    @small(fastmath=FASTMATH)
     def update(G, rule, clock, low, high, A, first, second, A_short):
         rate, beta_1, beta_2, epsilon = rule[0], rule[1], rule[2], rule[3]
         pace = rate / (1.0 - beta_1**clock)

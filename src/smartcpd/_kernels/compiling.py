@@ -1,11 +1,12 @@
 """Compilation to machine code, kept on disk between processes.
 
-Three things here differ from a plain ``numba.njit(cache=True)``:
+Four things here differ from a plain ``numba.njit(cache=True)``:
 
 * the cache key holds a hash of all sources that machine code is made from, because Numba alone
   notices an edit only in the file of the compiled function and would run a stale loss after an edit
   elsewhere;
 * functions made by a factory can be cached, each under a name of its own;
+* processes that miss the same function at the same time take turns, so that one compiles it;
 * floating-point literals take the precision asked for, because Numba would silently widen
   ``1.0 - x`` to float64 when ``x`` is float32 and halve the speed.
 """
@@ -28,11 +29,16 @@ from numba.core.caching import FunctionCache
 from numba.core.errors import NumbaExperimentalFeatureWarning
 from numba.extending import typeof_impl
 
+from smartcpd._kernels.turns import Turn
+
 # Numba warns at every use of functions as arguments, a feature it has shipped since 2019.
 warnings.filterwarnings("ignore", category=NumbaExperimentalFeatureWarning)
 
 # NaN and infinity keep their meaning (they are how divergence is noticed), so no "nnan" or "ninf".
 FASTMATH = {"contract", "nsz", "arcp", "reassoc", "afn"}
+
+NO_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+"""Options for functions that only compiled functions call."""
 
 SOURCES = ("_kernels", "constraints", "losses", "mirrors", "steps")
 """Packages that hold every function that is compiled, and every constant that those use."""
@@ -55,6 +61,10 @@ def package_hash() -> str:
 class _PackageCache(FunctionCache):
     """Numba's on-disk cache, keyed by signature, processor and the sources of the package."""
 
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        self.turn = Turn(Path(self.cache_path) / f"{self._impl.filename_base}.lock")
+
     def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
         return (sig, codegen.magic_tuple(), package_hash())
 
@@ -62,6 +72,8 @@ class _PackageCache(FunctionCache):
         found = super().load_overload(sig, target_context)
         if found is None:
             _announce_once()
+            self.turn.wait()
+            found = super().load_overload(sig, target_context)
         return found
 
 
@@ -123,8 +135,14 @@ def in_precision(function: Callable[..., Any], dtype: Any) -> Callable[..., Any]
 
 
 def inline(function: Callable[..., Any], dtype: Any = np.float64) -> Any:
-    """A scalar function to be called from other compiled functions (it gets inlined there)."""
-    return numba.njit(in_precision(function, dtype), error_model="numpy", fastmath=FASTMATH)
+    """A scalar function to be called from other compiled functions (it gets inlined there).
+
+    Python must not call it: the code that would let Python and C do so is left out, since it takes
+    as long to compile as the function itself.
+    """
+    return numba.njit(
+        in_precision(function, dtype), error_model="numpy", fastmath=FASTMATH, **NO_WRAPPERS
+    )
 
 
 def _is_hashed(function: Callable[..., Any]) -> bool:
@@ -151,8 +169,13 @@ def compile_kernel(
     dispatcher: Any = numba.njit(
         function, error_model="numpy", fastmath=FASTMATH, nogil=True, parallel=parallel
     )
-    if on_disk:
-        dispatcher._cache = _PackageCache(function)
-    dispatcher.compile(signature)
+    if not on_disk:
+        dispatcher.compile(signature)
+    else:
+        dispatcher._cache = kept = _PackageCache(function)
+        try:
+            dispatcher.compile(signature)
+        finally:
+            kept.turn.end()
     dispatcher.disable_compile()
     return dispatcher
