@@ -15,7 +15,7 @@ from pieces import LOSSES
 
 import smartcpd
 from smartcpd import CPModel, SmartCPD, SparseTensor, losses, quality
-from smartcpd._data.storage import as_storage
+from smartcpd._data.opening import as_storage
 from smartcpd._inference.selection.candidates import candidates_of
 from smartcpd._kernels import blocks
 from smartcpd.errors import IncompatibleError, InvalidParameterError

@@ -81,7 +81,7 @@ def test_backgrounds_of_tensors_too_large_to_pass_over(way, monkeypatch):
     loss = losses.get("bernoulli-odds")
     X = loss.simulate(np.einsum("ir,jr,kr->ijk", *factors), rng)
     dense = slices_of(as_storage(X), loss, factors, 0).at(factors[0])
-    monkeypatch.setattr(backgrounds.base, "EXHAUSTIVE_CELLS", 0)
+    monkeypatch.setattr(backgrounds.choice, "EXHAUSTIVE_CELLS", 0)
     if way == "sampled":
         monkeypatch.setattr(backgrounds.HotCells, "of", lambda *_: None)
         monkeypatch.setattr(sparse, "N_CELLS", 1 << 17)

@@ -13,6 +13,19 @@ Examples
 Unknown loss 'poison'. Did you mean 'poisson'?
 """
 
+__all__ = [
+    "CheckpointError",
+    "ClusterError",
+    "DataNotFoundError",
+    "DivergedError",
+    "IncompatibleError",
+    "InvalidDataError",
+    "InvalidParameterError",
+    "MissingExtraError",
+    "ModelNotFoundError",
+    "SmartCPDError",
+]
+
 
 class SmartCPDError(Exception):
     """Base of every error raised on purpose by this package."""

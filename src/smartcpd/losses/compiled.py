@@ -68,7 +68,7 @@ class Compiled(Piece):
         return _loss_block(self.blueprint, "derivative", "bend", dtype)
 
     def values_block(self, dtype: str, part: str = "whole") -> Block:
-        """As `value_block`, cell by cell."""
+        """Return a block like `value_block`, cell by cell."""
         return _loss_block(self.blueprint, "values", part, dtype)
 
     def values_at(self, x: Any, m: Any) -> np.ndarray:
