@@ -120,14 +120,10 @@ class ArrayWorkers(Workers):
         from distributed import KilledWorker
         from distributed.comm import CommClosedError
 
+        known = [(self.cells(storage, where), where, task) for where, task in tasks]
         began = time.perf_counter()
         try:
-            futures = [
-                self.client.submit(
-                    question.answer, self.cells(storage, where), where, task, pure=False
-                )
-                for where, task in tasks
-            ]
+            futures = [self.client.submit(question.answer, *one, pure=False) for one in known]
             answers = self.client.gather(futures)
         except (KilledWorker, MemoryError) as error:
             pairs = zip(tasks, futures, strict=True)
