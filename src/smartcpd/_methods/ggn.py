@@ -51,7 +51,7 @@ STEEP, LONGEST = 0.1, 3.0
 """The slope at the end of a step, relative to its beginning, from which on its length is corrected;
 and to what length at most."""
 BELOW_ROUNDING = 1e-15
-"""Of the loss: gains that cannot be told from nothing."""
+"""A gain below this share of the loss cannot be told from nothing."""
 
 
 def check(problem: Problem) -> None:

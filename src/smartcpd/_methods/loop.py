@@ -92,7 +92,7 @@ def unless_converged(tracker: Tracker, row: Look) -> Status | None:
 
 
 def raised(tracker: Tracker, row: Look) -> None:
-    """As `unless_converged`, where the end comes up in the middle of something."""
+    """Record a row as `unless_converged` does, and raise the end that comes up amid something."""
     status = unless_converged(tracker, row)
     if status is not None:
         raise EndedError(status)

@@ -49,11 +49,11 @@ class TileProgress:
     seen: np.ndarray
     """The weight of all cells of each row that the model is an average over."""
     seed: int
-    """Of the order of tiles in this epoch."""
+    """The seed of the order of tiles in this epoch."""
     position: int = 0
     cells: float = 0.0
     losses: list[tuple[float, float]] = field(default_factory=list)
-    """Of the model on tiles that it had not seen, and what those weigh."""
+    """Losses of the model on tiles that it had not seen, and what those tiles weigh."""
     kept: ClassVar = ("A", "seen", "seed", "position", "cells", "losses")
 
 

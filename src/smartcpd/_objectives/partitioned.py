@@ -18,7 +18,7 @@ from smartcpd.partitions.tensor import EventSum, PartitionedTensor
 
 @dataclass(frozen=True)
 class PartitionedObjective(SparseObjective):
-    """As for a tensor in memory, but that every pass takes the parts one after the other.
+    """The objective of a tensor whose parts every pass takes one after the other.
 
     A part touches only its own rows of the mode that was divided; sums are made in the order of the
     parts, so that they do not depend on who read them.

@@ -172,7 +172,7 @@ class Rounds:
         return sum(value for value, _ in answers)
 
     def _rows(self, shard: Shard) -> np.ndarray:
-        """As they were when they were fetched last."""
+        """Return the rows of a shard as they were fetched last."""
         return self.A[shard.row_range.rows]
 
     def _share(self, shard: Shard) -> np.ndarray:

@@ -38,7 +38,7 @@ class Shard:
     """The path of the folder; None if the entries have to be sent."""
     parts: tuple[int, ...]
     row_ranges: tuple[RowRange, ...]
-    """Of the parts."""
+    """The rows of each part."""
     nbytes: int
 
     @property
