@@ -5,6 +5,10 @@ import signal
 
 import pytest
 
+# Fits keep the linear algebra library to one thread. Tests of what is inside them do not, and its
+# threads then spin while they wait, on cores that other workers need. Read when NumPy is imported.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 
 @pytest.fixture
 def elsewhere(tmp_path, monkeypatch):

@@ -12,8 +12,8 @@ from distributed import Client, LocalCluster
 from smartcpd import SmartCPD, datasets, metrics
 from smartcpd.errors import ClusterError, IncompatibleError
 
-SHAPE, CHUNKS, RANK = (60, 50, 40), (20, 20, 20), 3
-MEMORY = 800_000
+SHAPE, CHUNKS, RANK = (60, 40, 30), (30, 20, 15), 3
+MEMORY = 500_000
 
 
 @pytest.fixture(scope="module")

@@ -39,27 +39,27 @@ def test_thin_slabs_end_near_the_fit_of_all_data(seed):
 
 
 def test_slices_may_come_one_by_one():
-    est, batch = arrived(np.split(X, 60)), estimator().fit(X)
+    est, batch = arrived(np.split(X, 60), estimator(max_epochs=50)), estimator().fit(X)
     assert est.model_.loss(X) - batch.loss_ < 0.01 * abs(batch.loss_)
 
 
 def test_they_are_kept_until_they_are_enough():
-    est = arrived([X[:2]])
-    assert est.past_.early.n_entries == np.count_nonzero(X[:2])
-    est.partial_fit(X[2:5])
-    assert "All 5 slices of mode 0 were fitted anew" in est.status_.reason
-    assert est.past_.early.n_fitted == np.count_nonzero(X[:5])
-    est.partial_fit(X[5:])
+    est = arrived([X[:3]])
+    assert est.past_.early.n_entries == np.count_nonzero(X[:3])
+    est.partial_fit(X[3:7])
+    assert "All 7 slices of mode 0 were fitted anew" in est.status_.reason
+    assert est.past_.early.n_fitted == np.count_nonzero(X[:7])
+    est.partial_fit(X[7:])
     assert est.past_.early is None
 
 
 def test_what_was_given_may_be_overwritten():
-    buffer, est = X[:2].copy(), estimator()
+    buffer, est = X[:3].copy(), estimator()
     est.partial_fit(buffer)
     buffer[:] = 0
-    same = arrived([X[:2], X[2:5]])
+    same = arrived([X[:3], X[3:7]])
     assert "anew" in same.status_.reason
-    est.partial_fit(X[2:5])
+    est.partial_fit(X[3:7])
     for A, B in zip(est.factors_, same.factors_, strict=True):
         np.testing.assert_array_equal(A, B)
 
@@ -76,13 +76,13 @@ def test_components_keep_their_order(monkeypatch):
 
 
 def test_forgetting_keeps_none():
-    est = arrived([X[:2], X[2:5]], forgetting=0.9)
+    est = arrived([X[:3], X[3:7]], forgetting=0.9)
     assert est.past_.early is None
 
 
 def test_a_fit_from_a_start_of_the_users_is_not_repeated():
-    start = [np.random.default_rng(0).random((n, RANK)) for n in (2, 20, 15)]
-    est = arrived([X[:2], X[2:5]], estimator(init=start))
+    start = [np.random.default_rng(0).random((n, RANK)) for n in (3, 20, 15)]
+    est = arrived([X[:3], X[3:7]], estimator(init=start))
     assert "anew" not in est.status_.reason
 
 

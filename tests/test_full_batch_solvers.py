@@ -153,7 +153,8 @@ class TestOptima:
         assert factor_mse(found.model.factors, SIGNED_TRUTH) < 1e-4
 
     def test_als_with_bounds_ends_at_a_stationary_point(self):
-        found = fit(SIGNED, 2, constraint="nonnegative", solver="als", random_state=0, tol=0.0)
+        given = {"constraint": "nonnegative", "tol": 0.0, "max_epochs": 200}
+        found = fit(SIGNED, 2, solver="als", random_state=0, **given)
         assert kkt(SIGNED, found, "gaussian", constraint="nonnegative") < 1e-5
         assert min(A.min() for A in found.model.factors) == 0
 

@@ -222,8 +222,9 @@ class TestFits:
         truth = np.einsum("i,j,k->ijk", a, b, c)
         X = truth + 0.01 * rng.standard_normal(truth.shape)
         X[rng.random(X.shape) < 0.05] += 50.0
+        given = {"n_fibers": 20, "max_epochs": 400, "random_state": 0}
         errors = [
-            np.abs(decompose(X, 1, loss, n_fibers=20, random_state=0).full() - truth).max()
+            np.abs(decompose(X, 1, loss, **given).full() - truth).max()
             for loss in ("huber(0.1)", "gaussian")
         ]
         assert errors[0] < 0.05
