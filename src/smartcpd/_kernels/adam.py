@@ -13,13 +13,12 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba import prange, types
+from numba import prange
 
-from smartcpd._kernels.blocks import precision
-from smartcpd._kernels.compiling import FASTMATH, NO_WRAPPERS, compile_kernel
+from smartcpd._kernels import kinds
+from smartcpd._kernels.compiling import FASTMATH, NO_WRAPPERS
 from smartcpd._kernels.copying import add_matrix, copy_matrix
 from smartcpd._kernels.elementary import root
-from smartcpd._kernels.events import ROWS
 from smartcpd._kernels.lanes import LANES, fill, load, store, total
 from smartcpd._kernels.weights import apply_weights
 
@@ -221,21 +220,21 @@ def make_iterations(order: int, width: int) -> Any:
             A_short[i] = a
 
     def iterations(
-        rows,
-        modes,
-        x,
-        weights,
-        own_weights,
-        derivative,
-        loss_p,
-        rule,
-        clocks,
-        low,
-        high,
-        A,
-        first,
-        second,
-        G,
+        rows: kinds.Rows,
+        modes: kinds.Integers,
+        x: kinds.Doubles,
+        weights: kinds.Vector,
+        own_weights: kinds.Doubles,
+        derivative: kinds.Entrywise,
+        loss_p: kinds.Params,
+        rule: tuple[kinds.Double, kinds.Double, kinds.Double, kinds.Double],
+        clocks: kinds.Doubles,
+        low: kinds.DoubleMatrix,
+        high: kinds.DoubleMatrix,
+        A: kinds.DoubleMatrix,
+        first: kinds.DoubleMatrix,
+        second: kinds.DoubleMatrix,
+        G: kinds.Matrix,
     ):
         """Make one iteration for each of ``clocks``, the times that the bias correction uses.
 
@@ -269,8 +268,7 @@ def make_iterations(order: int, width: int) -> Any:
                     derivative(x_short[:n], m[:n], loss_p, d[:n])
                     for b in range(n):
                         d[b] *= weights[start + b]
-                    if own_weights.size > 0:
-                        apply_weights(d[:n], own_weights[at : at + n])
+                    apply_weights(d[:n], own_weights[at : at + n])
                     gradient(A_short, columns, d[:n], G_own)
             G_sum = G[n_rows : 2 * n_rows]
             for group in range(1, n_groups):
@@ -293,19 +291,5 @@ def make_iterations(order: int, width: int) -> Any:
 
 @cache
 def compiled_iterations(order: int, width: int, parallel: bool) -> Any:
-    wide, narrow = precision("float64"), precision("float32")
-    signature = types.void(
-        ROWS,
-        types.int64[::1],
-        wide.vector,
-        narrow.vector,
-        wide.vector,
-        types.FunctionType(narrow.entrywise),
-        narrow.params,
-        types.UniTuple(types.float64, 4),
-        wide.vector,
-        *[wide.matrix] * 5,
-        narrow.matrix,
-    )
-    name = f"adam.{order}.{width}.{'parallel' if parallel else 'serial'}"
-    return compile_kernel(make_iterations(order, width), signature, name, parallel=parallel)
+    loop = make_iterations(order, width)
+    return kinds.compile_annotated(loop, order, width, dtype="float32", parallel=parallel)

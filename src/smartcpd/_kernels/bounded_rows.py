@@ -13,9 +13,8 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba import types
 
-from smartcpd._kernels.compiling import compile_kernel
+from smartcpd._kernels import kinds
 
 FREE, LOW, HIGH = 0, -1, 1
 PULL = 1e-13
@@ -95,7 +94,14 @@ def _released(q, state, least):
     return chosen >= 0
 
 
-def bounded_rows(G, B, low, high, D, promised):
+def bounded_rows(
+    G: kinds.Matrix,
+    B: kinds.Stack,
+    low: kinds.Matrix,
+    high: kinds.Matrix,
+    D: kinds.Matrix,
+    promised: kinds.Vector,
+):
     """Leave the minimisers in D and by how much they lower q in ``promised``; the latter is NaN
     where B is not positive definite."""
     n_rows, rank = G.shape
@@ -138,13 +144,4 @@ def bounded_rows(G, B, low, high, D, promised):
 
 @cache
 def compiled_bounded_rows() -> Any:
-    matrix = types.float64[:, ::1]
-    signature = types.void(
-        matrix,
-        types.Array(types.float64, 3, "C"),
-        matrix,
-        matrix,
-        matrix,
-        types.float64[::1],
-    )
-    return compile_kernel(bounded_rows, signature, "bounded_rows")
+    return kinds.compile_annotated(bounded_rows)

@@ -7,23 +7,22 @@ Cells are named by their rows in the stacked factors, a row of an array for each
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Annotated, Any
 
 import numba
 import numpy as np
 from numba import types
 
-from smartcpd._kernels.compiling import compile_kernel
-from smartcpd._kernels.events import ROWS, load_index
+from smartcpd._kernels import kinds
+from smartcpd._kernels.events import load_index
 from smartcpd._kernels.gather import load_number
 
+Key = Annotated[Any, types.uint64]
 HALF, HALF_BITS = np.uint64((1 << 32) - 1), np.uint64(32)
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 MIX_1, MIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 CHUNK = 256
 """Cells worked on at a time, one mode after the other."""
-_INTEGERS = types.int64[::1]
-_READ = types.void(_INTEGERS, _INTEGERS, ROWS, types.float64[::1])
 
 
 @cache
@@ -31,7 +30,7 @@ def dense_cells(data_dtype: str) -> Any:
     """(handle, offsets, rows, x): the values of cells of a dense array."""
     number = load_number(data_dtype)
 
-    def read(handle, offsets, rows, x):
+    def dense(handle: kinds.Integers, offsets: kinds.Integers, rows: kinds.Rows, x: kinds.Vector):
         address = np.empty(CHUNK, np.int64)
         base = handle[0]
         for k in range(rows.shape[0]):
@@ -47,7 +46,7 @@ def dense_cells(data_dtype: str) -> Any:
             for b in range(part.size):
                 part[b] = number(address[b])
 
-    return compile_kernel(read, _READ, f"dense_cells.{data_dtype}")
+    return kinds.compile_annotated(dense, data_dtype)
 
 
 @cache
@@ -59,7 +58,7 @@ def sparse_cells(data_dtype: str) -> Any:
     number = load_number(data_dtype)
     item_bytes = np.dtype(data_dtype).itemsize
 
-    def read(handle, offsets, rows, x):
+    def sparse(handle: kinds.Integers, offsets: kinds.Integers, rows: kinds.Rows, x: kinds.Vector):
         order = rows.shape[0]
         for b in range(x.size):
             x[b] = 0.0
@@ -82,10 +81,17 @@ def sparse_cells(data_dtype: str) -> Any:
                 else:
                     high = middle
 
-    return compile_kernel(read, _READ, f"sparse_cells.{data_dtype}")
+    return kinds.compile_annotated(sparse, data_dtype)
 
 
-def _place(key, words, n_samples, lead, offsets, rows):
+def _place(
+    key: Key,
+    words: kinds.Flags,
+    n_samples: kinds.Integer,
+    lead: kinds.Integer,
+    offsets: kinds.Integers,
+    rows: kinds.Rows,
+):
     n_cells = rows.shape[1]
     word = np.empty(CHUNK, np.uint64)
     counter = key
@@ -148,7 +154,4 @@ def compiled_place() -> Any:
     in the modes that follow are the next ones. In the mode ``lead`` the rows of each ``n_samples``
     cells are then sorted; lead = -1 is no mode.
     """
-    signature = types.void(
-        types.uint64, types.boolean[::1], types.intp, types.intp, _INTEGERS, ROWS
-    )
-    return compile_kernel(_place, signature, "place")
+    return kinds.compile_annotated(_place)

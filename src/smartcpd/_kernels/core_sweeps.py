@@ -11,10 +11,9 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba import types
 
-from smartcpd._kernels.blocks import precision
-from smartcpd._kernels.compiling import FASTMATH, compile_kernel
+from smartcpd._kernels import kinds
+from smartcpd._kernels.compiling import FASTMATH
 from smartcpd._kernels.copying import copy_matrix
 
 RIDGE = 1e-6
@@ -140,7 +139,18 @@ def fill_products(A, shape, offsets, index, H):
         advance(index, shape)
 
 
-def core_sweeps(core, shape, offsets, square, times, A, before, residuals, momentum, plain):
+def core_sweeps(
+    core: kinds.Matrix,
+    shape: kinds.Integers,
+    offsets: kinds.Integers,
+    square: kinds.Double,
+    times: kinds.Integer,
+    A: kinds.Stack,
+    before: kinds.Stack,
+    residuals: kinds.Doubles,
+    momentum: kinds.Doubles,
+    plain: kinds.Flags,
+):
     """Make ``times`` sweeps from every start, in place.
 
     ``core`` has its last mode in its columns and ``square`` is the sum of its squares. Start s has
@@ -201,19 +211,4 @@ def core_sweeps(core, shape, offsets, square, times, A, before, residuals, momen
 
 @cache
 def compiled_core_sweeps(dtype: str) -> Any:
-    matrix, numbers = precision(dtype).matrix, types.float64[::1]
-    stacks = types.Array(matrix.dtype, 3, "C")
-    places = types.int64[::1]
-    signature = types.void(
-        matrix,
-        places,
-        places,
-        types.float64,
-        types.int64,
-        stacks,
-        stacks,
-        numbers,
-        numbers,
-        types.boolean[::1],
-    )
-    return compile_kernel(core_sweeps, signature, f"core_sweeps.{dtype}")
+    return kinds.compile_annotated(core_sweeps, dtype=dtype)

@@ -7,14 +7,18 @@ does to the gradient is cheap to compute: no cell of the tensor is looked at.
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Annotated, Any
 
 import numba
 import numpy as np
 from numba import types
 
-from smartcpd._kernels.compiling import FASTMATH, compile_kernel
+from smartcpd._kernels import kinds
+from smartcpd._kernels.compiling import FASTMATH
 from smartcpd._kernels.copying import copy_matrix
+
+FlagMatrix = Annotated[Any, types.boolean[:, ::1]]
+MatrixOfMatrices = Annotated[Any, types.float64[:, :, :, ::1]]
 
 
 @numba.njit(error_model="numpy", fastmath=FASTMATH)
@@ -65,7 +69,20 @@ def inner(A, B):
     return total
 
 
-def coupled_solve(A_u, u, offsets, blocks, pairs, inverses, damping, G, free, tolerance, most, X):
+def coupled_solve(
+    A_u: kinds.Matrix,
+    u: kinds.Vector,
+    offsets: kinds.Integers,
+    blocks: kinds.Stack,
+    pairs: MatrixOfMatrices,
+    inverses: kinds.Stack,
+    damping: kinds.Matrix,
+    G: kinds.Matrix,
+    free: FlagMatrix,
+    tolerance: kinds.Real,
+    most: kinds.Integer,
+    X: kinds.Matrix,
+):
     """Leave in X about the solution of (Hessian) X = G among the ``free`` entries, the others 0.
 
     It ends when the residual, in the norm of the preconditioner, is ``tolerance`` of what it was,
@@ -105,19 +122,4 @@ def coupled_solve(A_u, u, offsets, blocks, pairs, inverses, damping, G, free, to
 
 @cache
 def compiled_coupled_solve() -> Any:
-    matrix, matrices = types.float64[:, ::1], types.Array(types.float64, 3, "C")
-    signature = types.void(
-        matrix,
-        types.float64[::1],
-        types.int64[::1],
-        matrices,
-        types.Array(types.float64, 4, "C"),
-        matrices,
-        matrix,
-        matrix,
-        types.boolean[:, ::1],
-        types.float64,
-        types.int64,
-        matrix,
-    )
-    return compile_kernel(coupled_solve, signature, "coupled_solve")
+    return kinds.compile_annotated(coupled_solve)

@@ -13,13 +13,12 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba import prange, types
+from numba import prange
 
-from smartcpd._kernels.blocks import precision
-from smartcpd._kernels.compiling import FASTMATH, compile_kernel, in_precision
-from smartcpd._kernels.copying import add_matrix
-from smartcpd._kernels.passes import fill_products, scatter
-from smartcpd._kernels.weights import apply_weights, hide_missing
+from smartcpd._kernels import kinds
+from smartcpd._kernels.compiling import FASTMATH
+from smartcpd._kernels.passes import add_gradient, read_fibers
+from smartcpd._kernels.weights import apply_weights
 
 
 @numba.njit(error_model="numpy", fastmath=FASTMATH)
@@ -39,19 +38,19 @@ def fill_tangents(A, V, offsets, fibers, mode, T):
 
 
 def curvature_pass(
-    lines,
-    handle,
-    offsets,
-    mode,
-    fibers,
-    batch,
-    weigh,
-    weights_handle,
-    curvature,
-    loss_p,
-    A,
-    V,
-    G,
+    lines: kinds.Gather,
+    handle: kinds.Integers,
+    offsets: kinds.Integers,
+    mode: kinds.Integer,
+    fibers: kinds.IntegerStack,
+    batch: kinds.Integer,
+    weigh: kinds.Gather,
+    weights_handle: kinds.Integers,
+    curvature: kinds.Entrywise,
+    loss_p: kinds.Params,
+    A: kinds.Matrix,
+    V: kinds.Matrix,
+    G: kinds.Stack,
 ):
     """Add J' W J V over group k's fibers to ``G[k]``.
 
@@ -60,66 +59,37 @@ def curvature_pass(
     """
     n_groups, group_size, _ = fibers.shape
     rank = A.shape[1]
-    first = offsets[mode]
-    n_rows = offsets[mode + 1] - first
-    A_n = A[first : first + n_rows]
+    A_n = A[offsets[mode] : offsets[mode + 1]]
     At_n = np.ascontiguousarray(A_n.T)
-    Vt_n = np.ascontiguousarray(V[first : first + n_rows].T)
-    weighted = weights_handle.size > 0
+    Vt_n = np.ascontiguousarray(V[offsets[mode] : offsets[mode + 1]].T)
+    n_rows = A_n.shape[0]
     for group in prange(n_groups):
         x_buffer = np.empty(batch * n_rows)
         m_buffer = np.empty(batch * n_rows)
-        d_buffer = np.empty(batch * n_rows)
-        w_buffer = np.empty(batch * n_rows)
-        K_buffer = np.empty(batch * rank)
-        T_buffer = np.empty(batch * rank)
+        D_buffer = np.empty((batch, n_rows))
+        C_buffer = np.empty((batch, n_rows))
+        w_buffer = np.empty(batch * n_rows if weights_handle.size > 0 else 0)
+        K_buffer = np.empty((batch, rank))
+        T_buffer = np.empty((batch, rank))
         partial = np.empty((n_rows, rank))
         for start in range(0, group_size, batch):
-            stop = min(start + batch, group_size)
-            n_fibers = stop - start
-            cells = n_fibers * n_rows
-            chosen = fibers[group, start:stop]
-            x, m, d, w = x_buffer[:cells], m_buffer[:cells], d_buffer[:cells], w_buffer[:cells]
-            K = K_buffer[: n_fibers * rank].reshape(n_fibers, rank)
-            T = T_buffer[: n_fibers * rank].reshape(n_fibers, rank)
-            fill_products(A, offsets, chosen, mode, K)
+            n = min(batch, group_size - start)
+            chosen = fibers[group, start : start + n]
+            x, m, w = x_buffer[: n * n_rows], m_buffer[: n * n_rows], w_buffer[: n * n_rows]
+            D, C, K, T = D_buffer[:n], C_buffer[:n], K_buffer[:n], T_buffer[:n]
+            read_fibers(
+                lines, handle, weigh, weights_handle, offsets, mode, chosen, A, At_n, K, x, m, w
+            )
             fill_tangents(A, V, offsets, chosen, mode, T)
-            lines(handle, chosen, mode, 0, x.reshape(n_fibers, n_rows))
-            D = d.reshape(n_fibers, n_rows)
-            np.dot(K, At_n, m.reshape(n_fibers, n_rows))
             np.dot(K, Vt_n, D)
-            np.dot(T, At_n, w.reshape(n_fibers, n_rows))
-            d += w
-            if weighted:
-                weigh(weights_handle, chosen, mode, 0, w.reshape(n_fibers, n_rows))
-                hide_missing(x, w)
-                apply_weights(d, w)
-            curvature(x, m, loss_p, w)
-            d *= w
-            np.dot(D.T, K, partial)
-            add_matrix(partial, G[group, first : first + n_rows])
-            np.dot(D, A_n, T)
-            scatter(A, offsets, chosen, mode, T, G[group])
+            np.dot(T, At_n, C)
+            D += C
+            apply_weights(D.reshape(-1), w)
+            curvature(x, m, loss_p, C.reshape(-1))
+            D *= C
+            add_gradient(A, A_n, offsets, mode, chosen, D, K, T, partial, G[group])
 
 
 @cache
 def compiled_curvature_pass(parallel: bool) -> Any:
-    kinds = precision("float64")
-    signature = types.void(
-        types.FunctionType(kinds.gather),
-        types.int64[::1],
-        types.int64[::1],
-        types.intp,
-        types.Array(types.int64, 3, "C"),
-        types.intp,
-        types.FunctionType(kinds.gather),
-        types.int64[::1],
-        types.FunctionType(kinds.entrywise),
-        kinds.params,
-        kinds.matrix,
-        kinds.matrix,
-        types.Array(types.float64, 3, "C"),
-    )
-    name = f"curvature_pass.{'parallel' if parallel else 'serial'}"
-    function = in_precision(curvature_pass, np.float64)
-    return compile_kernel(function, signature, name, parallel=parallel)
+    return kinds.compile_annotated(curvature_pass, parallel=parallel)

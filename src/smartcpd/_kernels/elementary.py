@@ -19,8 +19,9 @@ from numba.extending import intrinsic, overload
 from smartcpd._kernels.compiling import in_precision
 
 LOG2E = 1.4426950408889634
-LN2_HIGH = 0.693145751953125
-LN2_LOW = 1.42860682030941723212e-6
+LN2_PARTS64 = 0.693145751953125, 1.42860682030941723212e-6
+LN2_PARTS32 = 0.693359375, -2.12194440e-4
+"""log 2 as a number of few digits, whose multiples are exact, and the rest."""
 INF = math.inf
 NAN = math.nan
 _STRICT: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}}
@@ -48,40 +49,35 @@ def _layout(real: Any) -> tuple[Any, Any, int, int]:
     return ir.IntType(32), ir.FloatType(), 23, 127
 
 
-@intrinsic
-def _power_of_two(typing_context: Any, k: Any) -> Any:
+def _from_bits(build: Any) -> Any:
+    """Make an intrinsic from a function of LLVM's builder, one float and the float's layout."""
+
+    def typed(typing_context: Any, x: Any) -> Any:
+        layout = _layout(x)
+        return x(x), lambda context, builder, signature, args: build(builder, args[0], *layout)
+
+    return intrinsic(typed)
+
+
+@_from_bits
+def _power_of_two(builder: Any, k: Any, integer: Any, real: Any, mantissa: int, bias: int) -> Any:
     """2**k for a whole number k held as a float, written straight into the exponent's bits."""
-    integer, real, mantissa, bias = _layout(k)
-
-    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        exponent = builder.add(builder.fptosi(args[0], integer), ir.Constant(integer, bias))
-        return builder.bitcast(builder.shl(exponent, ir.Constant(integer, mantissa)), real)
-
-    return k(k), build
+    exponent = builder.add(builder.fptosi(k, integer), integer(bias))
+    return builder.bitcast(builder.shl(exponent, integer(mantissa)), real)
 
 
-@intrinsic
-def _exponent(typing_context: Any, x: Any) -> Any:
+@_from_bits
+def _exponent(builder: Any, x: Any, integer: Any, real: Any, mantissa: int, bias: int) -> Any:
     """The k of x = m * 2**k with 1 <= m < 2, for a positive normal x, as a float."""
-    integer, real, mantissa, bias = _layout(x)
-
-    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        bits = builder.lshr(builder.bitcast(args[0], integer), ir.Constant(integer, mantissa))
-        return builder.sitofp(builder.sub(bits, ir.Constant(integer, bias)), real)
-
-    return x(x), build
+    bits = builder.lshr(builder.bitcast(x, integer), integer(mantissa))
+    return builder.sitofp(builder.sub(bits, integer(bias)), real)
 
 
-@intrinsic
-def _guessed_inverse_root(typing_context: Any, x: Any) -> Any:
+@_from_bits
+def _guessed_inverse_root(builder: Any, x: Any, integer: Any, real: Any, *_: int) -> Any:
     """1 / sqrt(x) to within 4 %, for a positive x: halves and negates the exponent's bits."""
-    integer, real, _, _ = _layout(x)
-
-    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        half = builder.lshr(builder.bitcast(args[0], integer), ir.Constant(integer, 1))
-        return builder.bitcast(builder.sub(ir.Constant(integer, 0x5FE6EB50C7B537A9), half), real)
-
-    return x(x), build
+    half = builder.lshr(builder.bitcast(x, integer), integer(1))
+    return builder.bitcast(builder.sub(integer(0x5FE6EB50C7B537A9), half), real)
 
 
 @numba.njit(**_STRICT)
@@ -99,10 +95,7 @@ def root(x):
     return x * y
 
 
-def _exp64(x):
-    y = min(max(x, -708.0), 709.0)
-    k = np.floor(y * LOG2E + 0.5)
-    r = (y - k * LN2_HIGH) - k * LN2_LOW
+def _exp_terms64(r):
     p = 1.6059043836821613e-10 * r + 2.08767569878681e-09
     p = p * r + 2.505210838544172e-08
     p = p * r + 2.755731922398589e-07
@@ -113,84 +106,95 @@ def _exp64(x):
     p = p * r + 8.333333333333333e-03
     p = p * r + 4.1666666666666664e-02
     p = p * r + 1.6666666666666666e-01
-    p = p * r + 0.5
-    e = (p * r * r + r + 1.0) * _power_of_two(k)
-    e = 0.0 if x < -708.0 else e
-    e = INF if x > 709.0 else e
-    return e if x == x else x
+    return p * r + 0.5
 
 
-def _exp32(x):
-    y = min(max(x, -87.0), 88.0)
-    k = np.floor(y * LOG2E + 0.5)
-    r = (y - k * 0.693359375) + k * 2.12194440e-4
+def _exp_terms32(r):
     p = 1.9875691500e-4 * r + 1.3981999507e-3
     p = p * r + 8.3334519073e-3
     p = p * r + 4.1665795894e-2
     p = p * r + 1.6666665459e-1
-    p = p * r + 5.0000001201e-1
-    e = (p * r * r + r + 1.0) * _power_of_two(k)
-    e = 0.0 if x < -87.0 else e
-    e = INF if x > 88.0 else e
-    return e if x == x else x
+    return p * r + 5.0000001201e-1
 
 
-def _log64(x):
-    k = _exponent(x)
-    # The result is halved on the way: 2**-k itself would underflow for the largest numbers.
-    m = 0.5 * (x * _power_of_two(1.0 - k))
-    high = m > 1.4142135623730951
-    m = 0.5 * m if high else m
-    k = k + 1.0 if high else k
-    f = m - 1.0
-    s = f / (2.0 + f)
-    z = s * s
+def _make_exp(terms, ln2_high, ln2_low, least, most):
+    """Make the exponential of one precision, with ``terms`` for e^r = 1 + r + r² terms(r)."""
+
+    def exp(x):
+        y = min(max(x, least), most)
+        k = np.floor(y * LOG2E + 0.5)
+        r = (y - k * ln2_high) - k * ln2_low
+        e = (terms(r) * r * r + r + 1.0) * _power_of_two(k)
+        e = 0.0 if x < least else e
+        e = INF if x > most else e
+        return e if x == x else x
+
+    return exp
+
+
+def _log_terms64(z):
     p = 1.479819860511658591e-01 * z + 1.531383769920937332e-01
     p = p * z + 1.818357216161805012e-01
     p = p * z + 2.222219843214978396e-01
     p = p * z + 2.857142874366239149e-01
     p = p * z + 3.999999999940941908e-01
-    p = p * z + 6.666666666666735130e-01
-    h = 0.5 * f * f
-    y = k * LN2_HIGH - ((h - (s * (h + p * z) + k * LN2_LOW)) - f)
-    y = y if x > 0.0 else NAN
-    y = -INF if x == 0.0 else y
-    return y if x < INF else x
+    return p * z + 6.666666666666735130e-01
 
 
-def _log32(x):
-    k = _exponent(x)
-    # The result is halved on the way: 2**-k itself would underflow for the largest numbers.
-    m = 0.5 * (x * _power_of_two(1.0 - k))
-    high = m > 1.4142135623730951
-    m = 0.5 * m if high else m
-    k = k + 1.0 if high else k
-    f = m - 1.0
-    s = f / (2.0 + f)
-    z = s * s
+def _log_terms32(z):
     p = 0.24279078841 * z + 0.28498786688
     p = p * z + 0.40000972152
-    p = p * z + 0.66666662693
-    h = 0.5 * f * f
-    y = k * 0.693359375 - ((h - (s * (h + p * z) - k * 2.12194440e-4)) - f)
-    y = y if x > 0.0 else NAN
-    y = -INF if x == 0.0 else y
-    return y if x < INF else x
+    return p * z + 0.66666662693
 
 
-def _compiled_pair(wide: Any, narrow: Any) -> Any:
-    wide = numba.njit(wide, **_STRICT)
-    narrow = numba.njit(in_precision(narrow, np.float32), **_STRICT)
+def _make_log(terms, ln2_high, ln2_low):
+    """Make the logarithm of one precision, with ``terms`` for log((1 + s) / (1 - s)) = 2 s + s³
+    terms(s²).
+    """
 
+    def log(x):
+        k = _exponent(x)
+        # The result is halved on the way: 2**-k itself would underflow for the largest numbers.
+        m = 0.5 * (x * _power_of_two(1.0 - k))
+        high = m > 1.4142135623730951
+        m = 0.5 * m if high else m
+        k = k + 1.0 if high else k
+        f = m - 1.0
+        s = f / (2.0 + f)
+        z = s * s
+        h = 0.5 * f * f
+        y = k * ln2_high - ((h - (s * (h + terms(z) * z) + k * ln2_low)) - f)
+        y = y if x > 0.0 else NAN
+        y = -INF if x == 0.0 else y
+        return y if x < INF else x
+
+    return log
+
+
+def _overload_pair(function: Any, make: Any, wide: Any, narrow: Any) -> None:
+    """Compile a function for float64 and for float32, each from its terms and its constants."""
+
+    def compiled(dtype, terms, *constants):
+        terms = numba.njit(in_precision(terms, dtype), **_STRICT)
+        return numba.njit(in_precision(make(terms, *constants), dtype), **_STRICT)
+
+    wide_one, narrow_one = compiled(np.float64, *wide), compiled(np.float32, *narrow)
+
+    @overload(function)
     def choose(x):
         if x == types.float32:
-            return lambda x: narrow(x)
+            return lambda x: narrow_one(x)
         if isinstance(x, types.Float | types.Integer):
-            return lambda x: wide(np.float64(x))
+            return lambda x: wide_one(np.float64(x))
         return None
 
-    return choose
 
-
-overload(exp)(_compiled_pair(_exp64, _exp32))
-overload(log)(_compiled_pair(_log64, _log32))
+_overload_pair(
+    exp,
+    _make_exp,
+    wide=(_exp_terms64, *LN2_PARTS64, -708.0, 709.0),
+    narrow=(_exp_terms32, *LN2_PARTS32, -87.0, 88.0),
+)
+_overload_pair(
+    log, _make_log, wide=(_log_terms64, *LN2_PARTS64), narrow=(_log_terms32, *LN2_PARTS32)
+)

@@ -10,11 +10,11 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba import prange, types
+from numba import prange
 
-from smartcpd._kernels.blocks import precision
-from smartcpd._kernels.compiling import FASTMATH, compile_kernel, in_precision
-from smartcpd._kernels.events import CHUNK, make_add_gradient, make_model_values, unpack_signature
+from smartcpd._kernels import kinds
+from smartcpd._kernels.compiling import FASTMATH
+from smartcpd._kernels.events import CHUNK, make_add_gradient, make_model_values
 from smartcpd._kernels.lanes import LANES, fill, load, total
 from smartcpd._kernels.weights import apply_weights, hide_missing
 
@@ -39,7 +39,17 @@ def make_event_curvature_pass(order: int) -> Any:
             d[b] = total(terms)
 
     def event_curvature_pass(
-        unpack, handle, offsets, bounds, own_weights, curvature, loss_p, behind, A, V, G
+        unpack: kinds.Unpack,
+        handle: kinds.Integers,
+        offsets: kinds.Integers,
+        bounds: kinds.Integers,
+        own_weights: kinds.Vector,
+        curvature: kinds.Entrywise,
+        loss_p: kinds.Params,
+        behind: kinds.Real,
+        A: kinds.Matrix,
+        V: kinds.Matrix,
+        G: kinds.Stack,
     ):
         """Add J' W J V over the events of group g, those from bounds[g] on, to ``G[g]``.
 
@@ -59,13 +69,10 @@ def make_event_curvature_pass(order: int) -> Any:
                 unpack(handle, offsets, everything, start, rows[:n], x[:n])
                 model_values(A, rows[:n], m[:n])
                 tangents(A, V, rows[:n], d[:n])
-                if own_weights.size > 0:
-                    own = own_weights[start : start + n]
-                    hide_missing(x[:n], own)
-                    curvature(x[:n], m[:n], loss_p, w[:n])
-                    apply_weights(w[:n], own)
-                else:
-                    curvature(x[:n], m[:n], loss_p, w[:n])
+                own = own_weights[start : start + n]
+                hide_missing(x[:n], own)
+                curvature(x[:n], m[:n], loss_p, w[:n])
+                apply_weights(w[:n], own)
                 for b in range(n):
                     d[b] *= w[b] - behind
                 add_gradient(A, rows[:n], d[:n], G[group])
@@ -75,21 +82,4 @@ def make_event_curvature_pass(order: int) -> Any:
 
 @cache
 def compiled_event_curvature_pass(order: int, parallel: bool) -> Any:
-    kinds = precision("float64")
-    integers = types.int64[::1]
-    signature = types.void(
-        types.FunctionType(unpack_signature("float64")),
-        integers,
-        integers,
-        integers,
-        kinds.vector,
-        types.FunctionType(kinds.entrywise),
-        kinds.params,
-        types.float64,
-        kinds.matrix,
-        kinds.matrix,
-        types.Array(types.float64, 3, "C"),
-    )
-    name = f"event_curvature_pass.{order}.{'parallel' if parallel else 'serial'}"
-    function = in_precision(make_event_curvature_pass(order), np.float64)
-    return compile_kernel(function, signature, name, parallel=parallel)
+    return kinds.compile_annotated(make_event_curvature_pass(order), order, parallel=parallel)

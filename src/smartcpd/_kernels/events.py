@@ -12,17 +12,16 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba import prange, types
+from numba import prange
 
-from smartcpd._kernels.blocks import precision
-from smartcpd._kernels.compiling import FASTMATH, Block, compile_kernel, in_precision
+from smartcpd._kernels import kinds
+from smartcpd._kernels.compiling import FASTMATH, Block
 from smartcpd._kernels.gather import load_number
 from smartcpd._kernels.lanes import LANES, fill, load, store, total
 from smartcpd._kernels.weights import sum_in_order, weighted_terms
 
 CHUNK = 256
 """Events worked on at a time; what they need stays in the cache."""
-ROWS = types.Array(types.uint32, 2, "C")
 
 
 @cache
@@ -49,16 +48,7 @@ def unpack_block(data_dtype: str, dtype: str) -> Block:
                 position = positions[start + b] if chosen else start + b
                 rows[b, k] = first + load_index(address + position * size, size)
 
-    kinds = precision(dtype)
-    signature = unpack_signature(dtype)
-    return Block(compile_kernel(unpack, signature, f"unpack.{data_dtype}.{kinds.real}"), signature)
-
-
-def unpack_signature(dtype: str) -> Any:
-    integers = types.int64[::1]
-    return types.void(
-        integers, integers, integers, types.intp, ROWS, types.Array(precision(dtype).real, 1, "C")
-    )
+    return kinds.compile_block(kinds.Unpack, unpack, f"unpack.{data_dtype}", dtype)
 
 
 _byte, _short, _word, _long = (load_number(t) for t in ("uint8", "uint16", "uint32", "int64"))
@@ -115,21 +105,21 @@ def make_event_pass(order: int) -> Any:
     model_values, add_gradient = make_model_values(order), make_add_gradient(order)
 
     def event_pass(
-        unpack,
-        handle,
-        offsets,
-        positions,
-        bounds,
-        own_weights,
-        behind,
-        value,
-        cell_values,
-        derivative,
-        loss_p,
-        want_gradient,
-        A,
-        values,
-        G,
+        unpack: kinds.Unpack,
+        handle: kinds.Integers,
+        offsets: kinds.Integers,
+        positions: kinds.Integers,
+        bounds: kinds.Integers,
+        own_weights: kinds.Vector,
+        behind: kinds.Flag,
+        value: kinds.Total,
+        cell_values: kinds.Entrywise,
+        derivative: kinds.Entrywise,
+        loss_p: kinds.Params,
+        want_gradient: kinds.Flag,
+        A: kinds.Matrix,
+        values: kinds.Vector,
+        G: kinds.Stack,
     ):
         """Add the loss of the events of group g, those from bounds[g] on, to ``values[g]``.
 
@@ -137,18 +127,19 @@ def make_event_pass(order: int) -> Any:
         not empty, multiply what they add; where ``behind`` is set, the terms of a zero are
         subtracted, since the sum over all zeros contains them already.
         """
+        weighted = own_weights.size > 0
         for group in prange(bounds.size - 1):
             rows = np.empty((CHUNK, order), np.uint32)
             x = np.empty(CHUNK)
             m = np.empty(CHUNK)
             d = np.empty(CHUNK)
-            w = np.empty(CHUNK)
+            w = np.empty(CHUNK if weighted else 0)
             spare = np.empty(CHUNK)
             for start in range(bounds[group], bounds[group + 1], CHUNK):
                 n = min(CHUNK, bounds[group + 1] - start)
                 unpack(handle, offsets, positions, start, rows[:n], x[:n])
                 model_values(A, rows[:n], m[:n])
-                if own_weights.size > 0:
+                if weighted:
                     for b in range(n):
                         position = positions[start + b] if positions.size > 0 else start + b
                         w[b] = own_weights[position]
@@ -157,41 +148,17 @@ def make_event_pass(order: int) -> Any:
                         cell_values, copied, m[:n], loss_p, w[:n], behind, spare[:n], d[:n]
                     )
                     values[group] += sum_in_order(d[:n])
-                    if want_gradient:
-                        weighted_terms(
-                            derivative, x[:n], m[:n], loss_p, w[:n], behind, spare[:n], d[:n]
-                        )
-                        add_gradient(A, rows[:n], d[:n], G[group])
                 else:
                     values[group] += value(x[:n], m[:n], loss_p)
-                    if want_gradient:
-                        derivative(x[:n], m[:n], loss_p, d[:n])
-                        add_gradient(A, rows[:n], d[:n], G[group])
+                if want_gradient:
+                    weighted_terms(
+                        derivative, x[:n], m[:n], loss_p, w[:n], behind, spare[:n], d[:n]
+                    )
+                    add_gradient(A, rows[:n], d[:n], G[group])
 
     return event_pass
 
 
 @cache
 def compiled_event_pass(order: int, parallel: bool) -> Any:
-    kinds = precision("float64")
-    integers = types.int64[::1]
-    signature = types.void(
-        types.FunctionType(unpack_signature("float64")),
-        integers,
-        integers,
-        integers,
-        integers,
-        kinds.vector,
-        types.boolean,
-        types.FunctionType(kinds.total),
-        types.FunctionType(kinds.entrywise),
-        types.FunctionType(kinds.entrywise),
-        kinds.params,
-        types.boolean,
-        kinds.matrix,
-        kinds.vector,
-        types.Array(types.float64, 3, "C"),
-    )
-    name = f"event_pass.{order}.{'parallel' if parallel else 'serial'}"
-    function = in_precision(make_event_pass(order), np.float64)
-    return compile_kernel(function, signature, name, parallel=parallel)
+    return kinds.compile_annotated(make_event_pass(order), order, parallel=parallel)

@@ -7,8 +7,8 @@ from functools import cache
 import numba
 import numpy as np
 
-from smartcpd._kernels.blocks import precision
-from smartcpd._kernels.compiling import Block, compile_kernel
+from smartcpd._kernels import kinds
+from smartcpd._kernels.compiling import Block
 from smartcpd._kernels.events import load_index
 from smartcpd._kernels.gather import load_number
 
@@ -69,9 +69,7 @@ def sparse_gather(data_dtype: str, dtype: str, fill: int = 0) -> Block:
                 if 0 <= row < out.shape[0]:
                     out[row, f] = number(handle[0] + entry * item_bytes)
 
-    kinds = precision(dtype)
-    name = f"sparse_gather.{data_dtype}.{dtype}.{fill}"
-    return Block(compile_kernel(gather, kinds.gather, name), kinds.gather)
+    return kinds.compile_block(kinds.Gather, gather, f"sparse_gather.{data_dtype}.{fill}", dtype)
 
 
 @cache
@@ -81,5 +79,4 @@ def zero_gather(dtype: str) -> Block:
     def gather(handle, fibers, mode, first, out):
         out[:] = 0
 
-    kinds = precision(dtype)
-    return Block(compile_kernel(gather, kinds.gather, f"zero_gather.{dtype}"), kinds.gather)
+    return kinds.compile_block(kinds.Gather, gather, "zero_gather", dtype)

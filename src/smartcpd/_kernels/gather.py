@@ -16,8 +16,8 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-from smartcpd._kernels.blocks import precision
-from smartcpd._kernels.compiling import Block, compile_kernel
+from smartcpd._kernels import kinds
+from smartcpd._kernels.compiling import Block
 
 
 @intrinsic(prefer_literal=False)
@@ -80,9 +80,7 @@ def dense_gather(data_dtype: str, dtype: str) -> Block:
             for f in range(n_fibers):
                 out[i, f] = number(address[f] + i * stride)
 
-    kinds = precision(dtype)
-    name = f"gather.{data_dtype}.{dtype}"
-    return Block(compile_kernel(gather, kinds.gather, name), kinds.gather)
+    return kinds.compile_block(kinds.Gather, gather, f"gather.{data_dtype}", dtype)
 
 
 @cache
@@ -108,6 +106,4 @@ def dense_lines(data_dtype: str, dtype: str) -> Block:
                 for i in range(row.size):
                     row[i] = number(address + i * stride)
 
-    kinds = precision(dtype)
-    name = f"lines.{data_dtype}.{dtype}"
-    return Block(compile_kernel(gather, kinds.gather, name), kinds.gather)
+    return kinds.compile_block(kinds.Gather, gather, f"lines.{data_dtype}", dtype)

@@ -13,9 +13,8 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba import types
 
-from smartcpd._kernels.compiling import compile_kernel
+from smartcpd._kernels import kinds
 from smartcpd._kernels.lanes import LANES, fill, load, store, total
 
 
@@ -30,7 +29,15 @@ def _extend(terms, level, A, row, tails):
     return total(most)
 
 
-def find_hot_cells(A, rank, offsets, ranking, threshold, max_visits, cells):
+def find_hot_cells(
+    A: kinds.Matrix,
+    rank: kinds.Integer,
+    offsets: kinds.Integers,
+    ranking: kinds.IntegerMatrix,
+    threshold: kinds.Real,
+    max_visits: kinds.Integer,
+    cells: kinds.Rows,
+) -> kinds.Integer:
     """Write the cells with model value above ``threshold`` to ``cells``, and return their number.
 
     A has padded rows. ``ranking[:, r]`` lists the rows of each mode in falling order of column r. A
@@ -85,14 +92,4 @@ def find_hot_cells(A, rank, offsets, ranking, threshold, max_visits, cells):
 
 @cache
 def compiled_find_hot_cells() -> Any:
-    reals, integers = types.float64[:, ::1], types.int64[:, ::1]
-    signature = types.intp(
-        reals,
-        types.intp,
-        types.int64[::1],
-        integers,
-        types.float64,
-        types.intp,
-        types.uint32[:, ::1],
-    )
-    return compile_kernel(find_hot_cells, signature, "find_hot_cells")
+    return kinds.compile_annotated(find_hot_cells)

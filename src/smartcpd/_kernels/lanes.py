@@ -109,28 +109,25 @@ def total(typing_context: Any, lanes: Any) -> Any:
     return lanes.dtype(lanes), build
 
 
-@intrinsic
-def _multiply(typing_context: Any, a: Any, b: Any) -> Any:
-    return a(a, b), lambda context, builder, signature, args: builder.fmul(*args, flags=_FLAGS)
+def _define(operation: Any, instruction: str) -> None:
+    """Give an operator its meaning for lanes."""
+
+    @intrinsic
+    def combine(typing_context: Any, a: Any, b: Any) -> Any:
+        def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return getattr(builder, instruction)(*args, flags=_FLAGS)
+
+        return a(a, b), build
+
+    @overload(operation)
+    def choose(a, b):
+        if isinstance(a, LanesType) and a == b:
+            return lambda a, b: combine(a, b)
+        return None
 
 
-@intrinsic
-def _add(typing_context: Any, a: Any, b: Any) -> Any:
-    return a(a, b), lambda context, builder, signature, args: builder.fadd(*args, flags=_FLAGS)
-
-
-@overload(operator.mul)
-def _mul_lanes(a, b):
-    if isinstance(a, LanesType) and a == b:
-        return lambda a, b: _multiply(a, b)
-    return None
-
-
-@overload(operator.add)
-def _add_lanes(a, b):
-    if isinstance(a, LanesType) and a == b:
-        return lambda a, b: _add(a, b)
-    return None
+_define(operator.mul, "fmul")
+_define(operator.add, "fadd")
 
 
 def _positions(numbers: Any) -> Any:

@@ -16,12 +16,12 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba import prange, types
+from numba import prange
 
-from smartcpd._kernels.blocks import precision
-from smartcpd._kernels.compiling import FASTMATH, compile_kernel, in_precision
+from smartcpd._kernels import kinds
+from smartcpd._kernels.compiling import FASTMATH
 from smartcpd._kernels.copying import add_matrix, copy
-from smartcpd._kernels.weights import apply_weights, hide_missing, sum_in_order
+from smartcpd._kernels.weights import apply_weights, hide_missing, weighted_sum
 
 
 @numba.njit(error_model="numpy", fastmath=FASTMATH)
@@ -61,23 +61,47 @@ def scatter(A, offsets, fibers, mode, T, G):
                 out[r] += rest[r]
 
 
+@numba.njit(error_model="numpy", fastmath=FASTMATH)
+def read_fibers(lines, handle, weigh, weights_handle, offsets, mode, chosen, A, At_n, K, x, m, w):
+    """Fill K with the fibers' products, x with their data, m with the model, w with weights.
+
+    ``w`` is empty where all cells count the same; elsewhere x is 1 in missing cells.
+    """
+    shape = K.shape[0], At_n.shape[1]
+    fill_products(A, offsets, chosen, mode, K)
+    lines(handle, chosen, mode, 0, x.reshape(shape))
+    np.dot(K, At_n, m.reshape(shape))
+    if w.size > 0:
+        weigh(weights_handle, chosen, mode, 0, w.reshape(shape))
+        hide_missing(x, w)
+
+
+@numba.njit(error_model="numpy", fastmath=FASTMATH)
+def add_gradient(A, A_n, offsets, mode, chosen, D, K, T, partial, G):
+    """Add the gradient that the cells' derivatives D cause to G; T and ``partial`` are scratch."""
+    np.dot(D.T, K, partial)
+    add_matrix(partial, G[offsets[mode] : offsets[mode + 1]])
+    np.dot(D, A_n, T)
+    scatter(A, offsets, chosen, mode, T, G)
+
+
 def fiber_pass(
-    lines,
-    handle,
-    offsets,
-    mode,
-    fibers,
-    batch,
-    weigh,
-    weights_handle,
-    value,
-    cell_values,
-    derivative,
-    loss_p,
-    want_gradient,
-    A,
-    values,
-    G,
+    lines: kinds.Gather,
+    handle: kinds.Integers,
+    offsets: kinds.Integers,
+    mode: kinds.Integer,
+    fibers: kinds.IntegerStack,
+    batch: kinds.Integer,
+    weigh: kinds.Gather,
+    weights_handle: kinds.Integers,
+    value: kinds.Total,
+    cell_values: kinds.Entrywise,
+    derivative: kinds.Entrywise,
+    loss_p: kinds.Params,
+    want_gradient: kinds.Flag,
+    A: kinds.Matrix,
+    values: kinds.Doubles,
+    G: kinds.DoubleStack,
 ):
     """Add the loss of group k's fibers to ``values[k]`` and its gradient to ``G[k]``.
 
@@ -87,70 +111,33 @@ def fiber_pass(
     """
     n_groups, group_size, _ = fibers.shape
     rank = A.shape[1]
-    first = offsets[mode]
-    n_rows = offsets[mode + 1] - first
-    A_n = A[first : first + n_rows]
+    A_n = A[offsets[mode] : offsets[mode + 1]]
     At_n = np.ascontiguousarray(A_n.T)
-    weighted = weights_handle.size > 0
+    n_rows = A_n.shape[0]
     for group in prange(n_groups):
         x_buffer = np.empty(batch * n_rows, A.dtype)
         m_buffer = np.empty(batch * n_rows, A.dtype)
         d_buffer = np.empty(batch * n_rows, A.dtype)
-        w_buffer = np.empty(batch * n_rows if weighted else 0, A.dtype)
-        K_buffer = np.empty(batch * rank, A.dtype)
-        T_buffer = np.empty(batch * rank, A.dtype)
+        w_buffer = np.empty(batch * n_rows if weights_handle.size > 0 else 0, A.dtype)
+        K_buffer = np.empty((batch, rank), A.dtype)
+        T_buffer = np.empty((batch, rank), A.dtype)
         partial = np.empty((n_rows, rank), A.dtype)
         for start in range(0, group_size, batch):
-            stop = min(start + batch, group_size)
-            n_fibers = stop - start
-            cells = n_fibers * n_rows
-            chosen = fibers[group, start:stop]
-            x, m, d = x_buffer[:cells], m_buffer[:cells], d_buffer[:cells]
-            K = K_buffer[: n_fibers * rank].reshape(n_fibers, rank)
-            fill_products(A, offsets, chosen, mode, K)
-            lines(handle, chosen, mode, 0, x.reshape(n_fibers, n_rows))
-            np.dot(K, At_n, m.reshape(n_fibers, n_rows))
-            if weighted:
-                w = w_buffer[:cells]
-                weigh(weights_handle, chosen, mode, 0, w.reshape(n_fibers, n_rows))
-                hide_missing(x, w)
-                cell_values(x, m, loss_p, d)
-                apply_weights(d, w)
-                values[group] += sum_in_order(d)
-            else:
-                values[group] += value(x, m, loss_p)
+            n = min(batch, group_size - start)
+            chosen = fibers[group, start : start + n]
+            x, m, d = x_buffer[: n * n_rows], m_buffer[: n * n_rows], d_buffer[: n * n_rows]
+            w, K, T = w_buffer[: n * n_rows], K_buffer[:n], T_buffer[:n]
+            read_fibers(
+                lines, handle, weigh, weights_handle, offsets, mode, chosen, A, At_n, K, x, m, w
+            )
+            values[group] += weighted_sum(value, cell_values, x, m, loss_p, w, d)
             if want_gradient:
                 derivative(x, m, loss_p, d)
-                if weighted:
-                    apply_weights(d, w_buffer[:cells])
-                D = d.reshape(n_fibers, n_rows)
-                np.dot(D.T, K, partial)
-                add_matrix(partial, G[group, first : first + n_rows])
-                T = T_buffer[: n_fibers * rank].reshape(n_fibers, rank)
-                np.dot(D, A_n, T)
-                scatter(A, offsets, chosen, mode, T, G[group])
+                apply_weights(d, w)
+                D = d.reshape(n, n_rows)
+                add_gradient(A, A_n, offsets, mode, chosen, D, K, T, partial, G[group])
 
 
 @cache
 def compiled_fiber_pass(dtype: str, parallel: bool) -> Any:
-    kinds = precision(dtype)
-    signature = types.void(
-        types.FunctionType(kinds.gather),
-        types.int64[::1],
-        types.int64[::1],
-        types.intp,
-        types.Array(types.int64, 3, "C"),
-        types.intp,
-        types.FunctionType(kinds.gather),
-        types.int64[::1],
-        types.FunctionType(kinds.total),
-        types.FunctionType(kinds.entrywise),
-        types.FunctionType(kinds.entrywise),
-        kinds.params,
-        types.boolean,
-        kinds.matrix,
-        types.float64[::1],
-        types.Array(types.float64, 3, "C"),
-    )
-    name = f"fiber_pass.{dtype}.{'parallel' if parallel else 'serial'}"
-    return compile_kernel(in_precision(fiber_pass, kinds.dtype), signature, name, parallel=parallel)
+    return kinds.compile_annotated(fiber_pass, dtype=dtype, parallel=parallel)

@@ -5,12 +5,19 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from numba import types
-
-from smartcpd._kernels.compiling import compile_kernel
+from smartcpd._kernels import kinds
 
 
-def add_cells(rows, values, slopes, bends, H, F, G, B):
+def add_cells(
+    rows: kinds.Integers,
+    values: kinds.Vector,
+    slopes: kinds.Vector,
+    bends: kinds.Vector,
+    H: kinds.Matrix,
+    F: kinds.Vector,
+    G: kinds.Matrix,
+    B: kinds.Stack,
+):
     """For cell c of row i = rows[c], with h = H[c], add its value to F[i], slope h to G[i] and
     bend h h' to B[i].
 
@@ -30,15 +37,4 @@ def add_cells(rows, values, slopes, bends, H, F, G, B):
 
 @cache
 def compiled_add_cells() -> Any:
-    vector, matrix = types.float64[::1], types.float64[:, ::1]
-    signature = types.void(
-        types.int64[::1],
-        vector,
-        vector,
-        vector,
-        matrix,
-        vector,
-        matrix,
-        types.Array(types.float64, 3, "C"),
-    )
-    return compile_kernel(add_cells, signature, "add_cells")
+    return kinds.compile_annotated(add_cells)

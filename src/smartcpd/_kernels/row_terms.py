@@ -11,10 +11,10 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba import prange, types
+from numba import prange
 
-from smartcpd._kernels.blocks import precision
-from smartcpd._kernels.compiling import FASTMATH, compile_kernel
+from smartcpd._kernels import kinds
+from smartcpd._kernels.compiling import FASTMATH
 from smartcpd._kernels.weights import apply_weights, hide_missing, sum_in_order
 
 CELLS_AT_ONCE = 256
@@ -106,7 +106,20 @@ def add_outer(d, Ht, start, bent, out):
         add_products(bent[0, :n], Ht, start, rank - 1, out[rank - 1])
 
 
-def row_terms(x, w, values, slopes, bends, loss_p, want_derivatives, A, Ht, F, G, B):
+def row_terms(
+    x: kinds.Matrix,
+    w: kinds.Matrix,
+    values: kinds.Entrywise,
+    slopes: kinds.Entrywise,
+    bends: kinds.Entrywise,
+    loss_p: kinds.Params,
+    want_derivatives: kinds.Flag,
+    A: kinds.Matrix,
+    Ht: kinds.Matrix,
+    F: kinds.Vector,
+    G: kinds.Matrix,
+    B: kinds.Stack,
+):
     """Add to F[i] the sum of the loss over row i of ``x``, to G[i] its gradient, and to the upper
     triangle of B[i] its Hessian.
 
@@ -124,42 +137,21 @@ def row_terms(x, w, values, slopes, bends, loss_p, want_derivatives, A, Ht, F, G
             here = x[i, start : start + n]
             m, d = m_buffer[:n], d_buffer[:n]
             combine(A[i], Ht, start, m)
-            if weighted:
-                hide_missing(here, w[i, start : start + n])
+            w_here = w[i, start : start + n] if weighted else d_buffer[:0]
+            hide_missing(here, w_here)
             values(here, m, loss_p, d)
-            if weighted:
-                apply_weights(d, w[i, start : start + n])
+            apply_weights(d, w_here)
             F[i] += sum_in_order(d)
             if not want_derivatives:
                 continue
             slopes(here, m, loss_p, d)
-            if weighted:
-                apply_weights(d, w[i, start : start + n])
+            apply_weights(d, w_here)
             add_products(d, Ht, start, 0, G[i])
             bends(here, m, loss_p, d)
-            if weighted:
-                apply_weights(d, w[i, start : start + n])
+            apply_weights(d, w_here)
             add_outer(d, Ht, start, bent, B[i])
 
 
 @cache
 def compiled_row_terms(parallel: bool) -> Any:
-    kinds = precision("float64")
-    entrywise = types.FunctionType(kinds.entrywise)
-    matrix = types.float64[:, ::1]
-    signature = types.void(
-        matrix,
-        matrix,
-        entrywise,
-        entrywise,
-        entrywise,
-        kinds.params,
-        types.boolean,
-        matrix,
-        matrix,
-        types.float64[::1],
-        matrix,
-        types.Array(types.float64, 3, "C"),
-    )
-    name = f"row_terms.{'parallel' if parallel else 'serial'}"
-    return compile_kernel(row_terms, signature, name, parallel=parallel)
+    return kinds.compile_annotated(row_terms, parallel=parallel)

@@ -11,13 +11,11 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numba import types
 
-from smartcpd._kernels.compiling import compile_kernel
+from smartcpd._kernels import kinds
 from smartcpd._kernels.events import load_index
 
 UNSORTED, REPEATED, STRICT = 0, 1, 2
-_INTEGERS = types.int64[::1]
 
 
 def columns_handle(columns: Sequence[np.ndarray]) -> np.ndarray:
@@ -40,14 +38,14 @@ def sorting_order(columns: Sequence[np.ndarray], sizes: Sequence[int]) -> np.nda
             order = order[np.argsort(keys[order], kind="stable")]
             continue
         starts = np.zeros(size + 1, dtype=np.int64)
-        _compiled("place")(columns_handle([keys]), order, starts, out)
+        _compiled(_place)(columns_handle([keys]), order, starts, out)
         order, out = out, order
     return order
 
 
 def sortedness(columns: Sequence[np.ndarray]) -> int:
     """UNSORTED, sorted with some rows REPEATED, or STRICT where no two rows are the same."""
-    return int(_compiled("sortedness")(columns_handle(columns), columns[0].size))
+    return int(_compiled(_sortedness)(columns_handle(columns), columns[0].size))
 
 
 def distinct_rows(columns: Sequence[np.ndarray]) -> np.ndarray:
@@ -60,7 +58,9 @@ def distinct_rows(columns: Sequence[np.ndarray]) -> np.ndarray:
     return np.flatnonzero(new)
 
 
-def _place(column, order, starts, out):
+def _place(
+    column: kinds.Integers, order: kinds.Integers, starts: kinds.Integers, out: kinds.Integers
+):
     address, size = column[0], column[1]
     for i in range(order.size):
         starts[load_index(address + order[i] * size, size) + 1] += 1
@@ -72,7 +72,7 @@ def _place(column, order, starts, out):
         starts[key] += 1
 
 
-def _sortedness(columns, n):
+def _sortedness(columns: kinds.Integers, n: kinds.Integer) -> kinds.Integer:
     result = STRICT
     for i in range(1, n):
         relation = 0
@@ -91,9 +91,5 @@ def _sortedness(columns, n):
 
 
 @cache
-def _compiled(name: str) -> Any:
-    if name == "place":
-        return compile_kernel(
-            _place, types.void(_INTEGERS, _INTEGERS, _INTEGERS, _INTEGERS), "place"
-        )
-    return compile_kernel(_sortedness, types.intp(_INTEGERS, types.intp), "sortedness")
+def _compiled(function: Any) -> Any:
+    return kinds.compile_annotated(function)

@@ -62,13 +62,10 @@ def add_events(surplus, loss_p, weight, own_weights, behind, chosen, owner, x, H
             total += A_n[owner[e], r] * H[e, r]
         m[j] = total
         x_here[j] = x[e]
-    if own_weights.size > 0:
-        w = work[3, at : at + n_events]
-        for j in range(n_events):
-            w[j] = own_weights[chosen[j]]
-        weighted_terms(surplus, x_here, m, loss_p, w, behind, work[4, at : at + n_events], d)
-    else:
-        surplus(x_here, m, loss_p, d)
+    w = work[3, at : at + n_events if own_weights.size > 0 else at]
+    for j in range(w.size):
+        w[j] = own_weights[chosen[j]]
+    weighted_terms(surplus, x_here, m, loss_p, w, behind, work[4, at : at + n_events], d)
     for j in range(n_events):
         e = chosen[j]
         c = weight * d[j]

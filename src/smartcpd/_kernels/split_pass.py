@@ -11,33 +11,33 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numba import prange, types
+from numba import prange
 
-from smartcpd._kernels.blocks import precision
-from smartcpd._kernels.compiling import compile_kernel, in_precision
-from smartcpd._kernels.passes import fill_products
-from smartcpd._kernels.weights import apply_weights, hide_missing, sum_in_order
+from smartcpd._kernels import kinds
+from smartcpd._kernels.copying import add_matrix
+from smartcpd._kernels.passes import read_fibers
+from smartcpd._kernels.weights import apply_weights, weighted_sum
 
 
 def split_pass(
-    lines,
-    handle,
-    offsets,
-    mode,
-    fibers,
-    batch,
-    weigh,
-    weights_handle,
-    value,
-    cell_values,
-    derivative,
-    convex,
-    loss_p,
-    want_value,
-    A,
-    values,
-    G,
-    C,
+    lines: kinds.Gather,
+    handle: kinds.Integers,
+    offsets: kinds.Integers,
+    mode: kinds.Integer,
+    fibers: kinds.IntegerStack,
+    batch: kinds.Integer,
+    weigh: kinds.Gather,
+    weights_handle: kinds.Integers,
+    value: kinds.Total,
+    cell_values: kinds.Entrywise,
+    derivative: kinds.Entrywise,
+    convex: kinds.Entrywise,
+    loss_p: kinds.Params,
+    want_value: kinds.Flag,
+    A: kinds.Matrix,
+    values: kinds.Doubles,
+    G: kinds.DoubleStack,
+    C: kinds.DoubleStack,
 ):
     """Add group k's loss to ``values[k]``, its gradient to ``G[k]``, the convex part's to ``C[k]``.
 
@@ -46,74 +46,32 @@ def split_pass(
     """
     n_groups, group_size, _ = fibers.shape
     rank = A.shape[1]
-    first = offsets[mode]
-    n_rows = offsets[mode + 1] - first
-    At_n = np.ascontiguousarray(A[first : first + n_rows].T)
-    weighted = weights_handle.size > 0
+    At_n = np.ascontiguousarray(A[offsets[mode] : offsets[mode + 1]].T)
+    n_rows = At_n.shape[1]
     for group in prange(n_groups):
         x_buffer = np.empty(batch * n_rows, A.dtype)
         m_buffer = np.empty(batch * n_rows, A.dtype)
         d_buffer = np.empty(batch * n_rows, A.dtype)
-        w_buffer = np.empty(batch * n_rows if weighted else 0, A.dtype)
-        K_buffer = np.empty(batch * rank, A.dtype)
+        w_buffer = np.empty(batch * n_rows if weights_handle.size > 0 else 0, A.dtype)
+        K_buffer = np.empty((batch, rank), A.dtype)
         partial = np.empty((n_rows, rank), A.dtype)
         for start in range(0, group_size, batch):
-            stop = min(start + batch, group_size)
-            n_fibers = stop - start
-            cells = n_fibers * n_rows
-            chosen = fibers[group, start:stop]
-            x, m, d = x_buffer[:cells], m_buffer[:cells], d_buffer[:cells]
-            D = d.reshape(n_fibers, n_rows)
-            K = K_buffer[: n_fibers * rank].reshape(n_fibers, rank)
-            fill_products(A, offsets, chosen, mode, K)
-            lines(handle, chosen, mode, 0, x.reshape(n_fibers, n_rows))
-            np.dot(K, At_n, m.reshape(n_fibers, n_rows))
-            if weighted:
-                w = w_buffer[:cells]
-                weigh(weights_handle, chosen, mode, 0, w.reshape(n_fibers, n_rows))
-                hide_missing(x, w)
-            if want_value and weighted:
-                cell_values(x, m, loss_p, d)
-                apply_weights(d, w_buffer[:cells])
-                values[group] += sum_in_order(d)
-            elif want_value:
-                values[group] += value(x, m, loss_p)
-            derivative(x, m, loss_p, d)
-            if weighted:
-                apply_weights(d, w_buffer[:cells])
-            np.dot(D.T, K, partial)
-            G[group] += partial
-            convex(x, m, loss_p, d)
-            if weighted:
-                apply_weights(d, w_buffer[:cells])
-            np.dot(D.T, K, partial)
-            C[group] += partial
+            n = min(batch, group_size - start)
+            chosen = fibers[group, start : start + n]
+            x, m, d = x_buffer[: n * n_rows], m_buffer[: n * n_rows], d_buffer[: n * n_rows]
+            w, K = w_buffer[: n * n_rows], K_buffer[:n]
+            read_fibers(
+                lines, handle, weigh, weights_handle, offsets, mode, chosen, A, At_n, K, x, m, w
+            )
+            if want_value:
+                values[group] += weighted_sum(value, cell_values, x, m, loss_p, w, d)
+            for terms, sums in ((derivative, G), (convex, C)):
+                terms(x, m, loss_p, d)
+                apply_weights(d, w)
+                np.dot(d.reshape(n, n_rows).T, K, partial)
+                add_matrix(partial, sums[group])
 
 
 @cache
 def compiled_split_pass(dtype: str, parallel: bool) -> Any:
-    kinds = precision(dtype)
-    entrywise = types.FunctionType(kinds.entrywise)
-    sums = types.Array(types.float64, 3, "C")
-    signature = types.void(
-        types.FunctionType(kinds.gather),
-        types.int64[::1],
-        types.int64[::1],
-        types.intp,
-        types.Array(types.int64, 3, "C"),
-        types.intp,
-        types.FunctionType(kinds.gather),
-        types.int64[::1],
-        types.FunctionType(kinds.total),
-        entrywise,
-        entrywise,
-        entrywise,
-        kinds.params,
-        types.boolean,
-        kinds.matrix,
-        types.float64[::1],
-        sums,
-        sums,
-    )
-    name = f"split_pass.{dtype}.{'parallel' if parallel else 'serial'}"
-    return compile_kernel(in_precision(split_pass, kinds.dtype), signature, name, parallel=parallel)
+    return kinds.compile_annotated(split_pass, dtype=dtype, parallel=parallel)

@@ -19,11 +19,9 @@ from typing import Any, NamedTuple
 
 import numba
 import numpy as np
-from numba import prange, types
+from numba import prange
 
-from smartcpd._kernels.blocks import precision
-from smartcpd._kernels.compiling import compile_kernel, in_precision
-from smartcpd._kernels.events import unpack_signature
+from smartcpd._kernels import kinds
 from smartcpd._kernels.sparse_gradient import (
     add_events,
     add_line,
@@ -70,44 +68,44 @@ def khatri_rao_rows(A, offsets, fibers, mode, scale, H, Ht):
 
 
 def sweep(
-    gather,
-    handle,
-    weigh,
-    weights_handle,
-    share,
-    shape,
-    offsets,
-    modes,
-    fibers,
-    unpack,
-    event_handle,
-    events,
-    event_starts,
-    event_weights,
-    own_weights,
-    surplus,
-    lines,
-    lines_limit,
-    line_scale,
-    inner_iterations,
-    tile_rows,
-    loss,
-    loss_p,
-    slots,
-    scales,
-    step_p,
-    moves,
-    to_duals,
-    to_primals,
-    mirror_p,
-    projects,
-    project_p,
-    columnwise,
-    uses_convex_part,
-    scratch,
-    A,
-    S,
-    updates,
+    gather: kinds.Gather,
+    handle: kinds.Integers,
+    weigh: kinds.Gather,
+    weights_handle: kinds.Integers,
+    share: kinds.Double,
+    shape: kinds.Integers,
+    offsets: kinds.Integers,
+    modes: kinds.Integers,
+    fibers: kinds.IntegerStack,
+    unpack: kinds.Unpack,
+    event_handle: kinds.Integers,
+    events: kinds.Integers,
+    event_starts: kinds.Integers,
+    event_weights: kinds.Vector,
+    own_weights: kinds.Vector,
+    surplus: tuple[kinds.Entrywise, kinds.Entrywise],
+    lines: kinds.Matrix,
+    lines_limit: kinds.Real,
+    line_scale: kinds.Real,
+    inner_iterations: kinds.Integer,
+    tile_rows: kinds.Integers,
+    loss: tuple[kinds.Entrywise, kinds.Entrywise],
+    loss_p: kinds.Params,
+    slots: kinds.Integers,
+    scales: tuple[kinds.Scale, ...],
+    step_p: kinds.Matrix,
+    moves: tuple[kinds.Move, ...],
+    to_duals: tuple[kinds.Transform, ...],
+    to_primals: tuple[kinds.Transform, ...],
+    mirror_p: kinds.Matrix,
+    projects: tuple[kinds.Project, ...],
+    project_p: kinds.Matrix,
+    columnwise: kinds.Flags,
+    uses_convex_part: kinds.Flag,
+    scratch: kinds.Stack,
+    A: kinds.Matrix,
+    S: kinds.Matrix,
+    updates: kinds.Vector,
 ):
     """Run one iteration for each of ``modes``; A, S and updates change.
 
@@ -272,52 +270,4 @@ def sweep(
 @cache
 def compiled_sweep(dtype: str, n_slots: int, parallel: bool) -> Any:
     """The loop above in machine code, for one precision and number of distinct rules."""
-    kinds = precision(dtype)
-
-    def slots_of(signature: Any) -> Any:
-        return types.UniTuple(types.FunctionType(signature), n_slots)
-
-    integers = types.int64[::1]
-    pairs = kinds.matrix
-    signature = types.void(
-        types.FunctionType(kinds.gather),
-        integers,
-        types.FunctionType(kinds.gather),
-        integers,
-        types.float64,
-        integers,
-        integers,
-        integers,
-        types.Array(types.int64, 3, "C"),
-        types.FunctionType(unpack_signature(dtype)),
-        integers,
-        integers,
-        integers,
-        kinds.vector,
-        kinds.vector,
-        types.UniTuple(types.FunctionType(kinds.entrywise), 2),
-        kinds.matrix,
-        kinds.real,
-        kinds.real,
-        types.intp,
-        integers,
-        types.UniTuple(types.FunctionType(kinds.entrywise), 2),
-        kinds.params,
-        integers,
-        slots_of(kinds.scale),
-        pairs,
-        slots_of(kinds.move),
-        slots_of(kinds.transform),
-        slots_of(kinds.transform),
-        pairs,
-        slots_of(kinds.project),
-        pairs,
-        types.Array(types.boolean, 1, "C"),
-        types.boolean,
-        types.Array(kinds.real, 3, "C"),
-        kinds.matrix,
-        kinds.matrix,
-        kinds.vector,
-    )
-    name = f"sweep.{dtype}.{n_slots}.{'parallel' if parallel else 'serial'}"
-    return compile_kernel(in_precision(sweep, kinds.dtype), signature, name, parallel=parallel)
+    return kinds.compile_annotated(sweep, dtype=dtype, length=n_slots, parallel=parallel)

@@ -11,7 +11,7 @@ watching the end, and take half the time that they take over an array.
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Annotated, Any
 
 import numba
 import numpy as np
@@ -19,7 +19,10 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from smartcpd._kernels.compiling import compile_kernel
+from smartcpd._kernels import kinds
+
+Text = Annotated[Any, types.Array(types.uint8, 1, "C", readonly=True)]
+Bytes = Annotated[Any, types.uint8[::1]]
 
 TAB, NEWLINE, RETURN, SPACE, HASH, PERCENT = (ord(c) for c in "\t\n\r #%")
 PLUS, COMMA, MINUS, POINT, ZERO, LOWER_E = (ord(c) for c in "+,-.0e")
@@ -238,7 +241,14 @@ def float_bits(digits, exponent):
     return (np.uint64(binary_exponent - 1) << U52) + mantissa
 
 
-def parse_entries(text, limits, indices, numbers, floats, odd):
+def parse_entries(
+    text: Text,
+    limits: kinds.Integers,
+    indices: kinds.IntegerMatrix,
+    numbers: kinds.Integers,
+    floats: kinds.Vector,
+    odd: kinds.IntegerMatrix,
+) -> tuple[kinds.Integer, kinds.Integer, kinds.Integer, kinds.Flag, kinds.Integer]:
     """Read every line ``i1 ... iN value`` of ``text``; stop at the first that is something else.
 
     Parameters
@@ -313,7 +323,13 @@ def write_integer(number, out, at):
     return end
 
 
-def write_lines(columns, words, starts, which, out):
+def write_lines(
+    columns: kinds.IntegerMatrix,
+    words: Text,
+    starts: kinds.Integers,
+    which: kinds.Integers,
+    out: Bytes,
+) -> kinds.Integer:
     """Write row i of the integer ``columns``, then word ``which[i]`` if there are words, on line i.
 
     Word w is ``words[starts[w]:starts[w + 1]]``. The number of bytes written to ``out`` is
@@ -336,20 +352,11 @@ def write_lines(columns, words, starts, which, out):
     return at
 
 
-_matrix = types.Array(types.int64, 2, "C")
-_bytes = types.Array(types.uint8, 1, "C", readonly=True)
-
-
 @cache
 def compiled_parse_entries() -> Any:
-    result = types.Tuple((types.int64, types.int64, types.int64, types.boolean, types.int64))
-    signature = result(
-        _bytes, types.int64[::1], _matrix, types.int64[::1], types.float64[::1], _matrix
-    )
-    return compile_kernel(parse_entries, signature, "parse_entries")
+    return kinds.compile_annotated(parse_entries)
 
 
 @cache
 def compiled_write_lines() -> Any:
-    signature = types.int64(_matrix, _bytes, types.int64[::1], types.int64[::1], types.uint8[::1])
-    return compile_kernel(write_lines, signature, "write_lines")
+    return kinds.compile_annotated(write_lines)

@@ -4,17 +4,10 @@
 names, and the classes themselves are attributes of this module (``constraints.Box``).
 """
 
-from typing import Any
-
 from smartcpd._common.registry import Registry
 from smartcpd.constraints.base import Constraint
 
 registry = Registry("constraint", Constraint, __name__)
-get = registry.get
-names = registry.names
+get, names, __getattr__ = registry.get, registry.names, registry.__getattr__
 
 __all__ = ["Constraint", "get", "names", "registry"]
-
-
-def __getattr__(name: str) -> Any:
-    return getattr(registry, name)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
 
 from smartcpd import mirrors
 from smartcpd._common.piece import Piece
-from smartcpd._kernels.blocks import project_block
+from smartcpd._kernels.blocks import formula_block, project_block
 from smartcpd._kernels.compiling import Block
 from smartcpd.mirrors import Mirror
 
@@ -76,7 +75,7 @@ class Constraint(Piece):
 
     def project_block(self, dtype: str) -> Block:
         """Return ``project`` compiled for factors of a type."""
-        return _project_block(self.blueprint, dtype)
+        return formula_block(project_block, self.blueprint, "project", dtype)
 
     def apply(
         self, Z: np.ndarray, Gamma: np.ndarray | None = None, mirror: Mirror | None = None
@@ -115,8 +114,3 @@ class Constraint(Piece):
             self.params(phi),
         )
         return out
-
-
-@lru_cache(maxsize=64)
-def _project_block(cls: Any, dtype: str) -> Block:
-    return project_block(cls.project, f"{cls.name}.project", dtype)

@@ -4,13 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from smartcpd.constraints.signs import EitherSign
+from smartcpd.constraints.signs import Ball
 from smartcpd.constraints.unit_sum import fit_unit_sum, workspace
-from smartcpd.errors import InvalidParameterError
 
 
 @dataclass(frozen=True)
-class L1Ball(EitherSign):
+class L1Ball(Ball):
     """The absolute values of every column sum to at most ``radius``, which leaves few nonzeros.
 
     Parameters
@@ -28,18 +27,7 @@ class L1Ball(EitherSign):
            [0.]])
     """
 
-    radius: float = 1.0
-
     name = "l1-ball"
-    bounded = True
-    columnwise = True
-
-    def __post_init__(self):
-        super().__post_init__()
-        if not 0 < self.radius < np.inf:
-            raise InvalidParameterError(
-                f"l1-ball(radius) needs a finite radius above 0; got radius={self.radius!r}."
-            )
 
     def settle(self, average, last):
         return np.where(last == 0, 0.0, average)

@@ -5,14 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from smartcpd._kernels.compiling import inline
-from smartcpd.constraints.signs import EitherSign
-from smartcpd.errors import InvalidParameterError
+from smartcpd.constraints.signs import Ball
 
 MAX_STEPS = 100
 
 
 @dataclass(frozen=True)
-class L2Ball(EitherSign):
+class L2Ball(Ball):
     """The squares of every column sum to at most the square of ``radius``.
 
     Parameters
@@ -30,18 +29,7 @@ class L2Ball(EitherSign):
            [0.8]])
     """
 
-    radius: float = 1.0
-
     name = "l2-ball"
-    bounded = True
-    columnwise = True
-
-    def __post_init__(self):
-        super().__post_init__()
-        if not 0 < self.radius < np.inf:
-            raise InvalidParameterError(
-                f"l2-ball(radius) needs a finite radius above 0; got radius={self.radius!r}."
-            )
 
     @staticmethod
     def project(Z, Gamma, to_dual, to_primal, mirror_p, p):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
 
+import numpy as np
+
 from smartcpd.constraints.base import Constraint
 from smartcpd.errors import InvalidParameterError
 from smartcpd.mirrors import Mirror
@@ -48,3 +50,35 @@ class EitherSign(Constraint):
         ]
         inside = ", ".join(numbers + flags)
         return f"{self.name}({inside})" if inside else self.name
+
+
+@dataclass(frozen=True)
+class Ball(EitherSign):
+    """A bound on the size of every column."""
+
+    radius: float = 1.0
+
+    bounded = True
+    columnwise = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < self.radius < np.inf:
+            raise InvalidParameterError(
+                f"{self.name}(radius) needs a finite radius above 0; got radius={self.radius!r}."
+            )
+
+
+@dataclass(frozen=True)
+class Price(EitherSign):
+    """A penalty that is a weight times a measure of the factor."""
+
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 <= self.weight < np.inf:
+            raise InvalidParameterError(
+                f"{self.name}(weight) needs a finite weight of 0 or more; "
+                f"got weight={self.weight!r}."
+            )

@@ -6,12 +6,11 @@ import numpy as np
 
 from smartcpd._kernels.compiling import inline
 from smartcpd._kernels.copying import copy
-from smartcpd.constraints.signs import EitherSign
-from smartcpd.errors import InvalidParameterError
+from smartcpd.constraints.signs import Price
 
 
 @dataclass(frozen=True)
-class Smoothness(EitherSign):
+class Smoothness(Price):
     """Columns pay weight / 2 * sum (a[i+1] - a[i])² for the differences between neighbours.
 
     Parameters
@@ -29,18 +28,8 @@ class Smoothness(EitherSign):
            [2.5]])
     """
 
-    weight: float = 1.0
-
     name = "smoothness"
     columnwise = True
-
-    def __post_init__(self):
-        super().__post_init__()
-        if not 0 <= self.weight < np.inf:
-            raise InvalidParameterError(
-                f"smoothness(weight) needs a finite weight of 0 or more; "
-                f"got weight={self.weight!r}."
-            )
 
     def penalty(self, A):
         steps = np.diff(np.asarray(A, dtype=np.float64), axis=0)

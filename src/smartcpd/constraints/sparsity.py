@@ -4,12 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from smartcpd.constraints.signs import EitherSign
-from smartcpd.errors import InvalidParameterError
+from smartcpd.constraints.signs import Price
 
 
 @dataclass(frozen=True)
-class Sparsity(EitherSign):
+class Sparsity(Price):
     """Entries pay weight * sum |a|, which sets small ones to exactly 0.
 
     Parameters
@@ -27,16 +26,7 @@ class Sparsity(EitherSign):
            [2.]])
     """
 
-    weight: float = 1.0
-
     name = "sparsity"
-
-    def __post_init__(self):
-        super().__post_init__()
-        if not 0 <= self.weight < np.inf:
-            raise InvalidParameterError(
-                f"sparsity(weight) needs a finite weight of 0 or more; got weight={self.weight!r}."
-            )
 
     def penalty(self, A):
         return self.weight * float(np.sum(np.abs(A), dtype=np.float64))

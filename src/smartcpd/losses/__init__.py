@@ -5,15 +5,12 @@
 (``losses.Poisson``).
 """
 
-from typing import Any
-
 from smartcpd._common.registry import Registry
 from smartcpd.losses.base import Data, Dispersion, Domain, Loss
 from smartcpd.losses.custom import CustomLoss, custom
 
 registry = Registry("loss", Loss, __name__)
-get = registry.get
-names = registry.names
+get, names, __getattr__ = registry.get, registry.names, registry.__getattr__
 
 __all__ = [
     "CustomLoss",
@@ -26,8 +23,3 @@ __all__ = [
     "names",
     "registry",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    """Find the classes of losses, without a list here that every new file must touch."""
-    return getattr(registry, name)

@@ -4,17 +4,10 @@
 the classes themselves are attributes of this module (``mirrors.Entropy``).
 """
 
-from typing import Any
-
 from smartcpd._common.registry import Registry
 from smartcpd.mirrors.base import Mirror
 
 registry = Registry("mirror", Mirror, __name__)
-get = registry.get
-names = registry.names
+get, names, __getattr__ = registry.get, registry.names, registry.__getattr__
 
 __all__ = ["Mirror", "get", "names", "registry"]
-
-
-def __getattr__(name: str) -> Any:
-    return getattr(registry, name)

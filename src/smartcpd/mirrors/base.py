@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
 
 from smartcpd._common.piece import Piece
-from smartcpd._kernels.blocks import move_block, transform_block
+from smartcpd._kernels.blocks import formula_block, move_block, transform_block
 from smartcpd._kernels.compiling import Block
 
 MAX_GROWTH = 100.0
@@ -105,18 +104,12 @@ class Mirror(Piece):
 
     def move_block(self, dtype: str) -> Block:
         """Return ``move`` compiled for whole arrays of a type."""
-        return _mirror_block(self.blueprint, "move", dtype)
+        return formula_block(move_block, self.blueprint, "move", dtype)
 
     def to_dual_block(self, dtype: str) -> Block:
         """Return ``to_dual`` compiled for whole arrays of a type."""
-        return _mirror_block(self.blueprint, "to_dual", dtype)
+        return formula_block(transform_block, self.blueprint, "to_dual", dtype)
 
     def to_primal_block(self, dtype: str) -> Block:
         """Return ``to_primal`` compiled for whole arrays of a type."""
-        return _mirror_block(self.blueprint, "to_primal", dtype)
-
-
-@lru_cache(maxsize=64)
-def _mirror_block(cls: Any, formula: str, dtype: str) -> Block:
-    make = move_block if formula == "move" else transform_block
-    return make(getattr(cls, formula), f"{cls.name}.{formula}", dtype)
+        return formula_block(transform_block, self.blueprint, "to_primal", dtype)

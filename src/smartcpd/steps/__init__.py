@@ -4,17 +4,10 @@
 names, and the classes themselves are attributes of this module (``steps.Adagrad``).
 """
 
-from typing import Any
-
 from smartcpd._common.registry import Registry
 from smartcpd.steps.base import Probe, Step
 
 registry = Registry("step", Step, __name__)
-get = registry.get
-names = registry.names
+get, names, __getattr__ = registry.get, registry.names, registry.__getattr__
 
 __all__ = ["Probe", "Step", "get", "names", "registry"]
-
-
-def __getattr__(name: str) -> Any:
-    return getattr(registry, name)

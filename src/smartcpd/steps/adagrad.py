@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from smartcpd.errors import InvalidParameterError
 from smartcpd.steps.base import Step
+from smartcpd.steps.constant import Constant
 
 
 @dataclass(frozen=True)
@@ -35,8 +36,7 @@ class Adagrad(Step):
     name = "adagrad"
 
     def __post_init__(self):
-        if self.eta is not None and not self.eta > 0:
-            raise InvalidParameterError(f"eta must be positive; got {self.eta!r}.")
+        Constant(self.eta)
         if self.b is not None and not self.b >= 0:
             raise InvalidParameterError(f"b must not be negative; got {self.b!r}.")
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, ClassVar
 
 from smartcpd._common.piece import Piece
-from smartcpd._kernels.blocks import scale_block
+from smartcpd._kernels.blocks import formula_block, scale_block
 from smartcpd._kernels.compiling import Block
 
 
@@ -64,9 +63,4 @@ class Step(Piece):
 
     def scale_block(self, dtype: str) -> Block:
         """Return ``gamma`` compiled for whole factors of a type."""
-        return _scale_block(self.blueprint, dtype)
-
-
-@lru_cache(maxsize=64)
-def _scale_block(cls: Any, dtype: str) -> Block:
-    return scale_block(cls.gamma, f"{cls.name}.gamma", dtype)
+        return formula_block(scale_block, self.blueprint, "gamma", dtype)
