@@ -93,7 +93,7 @@ class TestTables:
         assert parted(joined(names)) == names
 
     def test_labels_of_several_lines_stay_on_one(self, run, tmp_path):
-        (tmp_path / "t.csv").write_text('a,b\n"x\ny",1\nz,2\n"x\ny",2\n')
+        (tmp_path / "t.csv").write_text("a,b\n" + '"x\ny",1\nz,2\n"x\ny",2\n' * 5)
         assert "x y " in run("fit", "t.csv", "--modes", "a,b", "-r", 1)[1]
 
     def test_errors_name_options(self, run, tmp_path):
@@ -223,7 +223,7 @@ class TestBadMoments:
         ]
 
     def test_a_terminal_without_unicode(self):
-        Path("t.csv").write_text("a,b\n😀,Zürich\nx,y\n😀,y\n", encoding="utf-8")
+        Path("t.csv").write_text("a,b\n" + "😀,Zürich\nx,y\n😀,y\n" * 5, encoding="utf-8")
         done = subprocess.run(
             [*PROGRAM, "fit", "t.csv", "--modes", "a,b", "-r", "1"],
             capture_output=True,
@@ -243,7 +243,7 @@ def test_a_killed_run_ends_as_if_it_never_was():
     words += ["--checkpoint-every", "0.05"]
     subprocess.run([*words, "--out", "whole"], env=ENVIRONMENT, check=True, timeout=200)
     broken, chance = RunFolder("broken"), random.Random(0)
-    for _ in range(3):
+    for _ in range(2):
         more = ["--resume"] if broken.resumable else []
         life = subprocess.Popen([*words, "--out", "broken", *more], env=ENVIRONMENT)
         try:
