@@ -86,8 +86,5 @@ def _messages(fetch: bool) -> np.ndarray:
     """Return sender, receiver and Unix time, with or without a line of names on top."""
     path = COLLEGE_MSG.path(fetch)
     with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as lines:
-        first = next(lines)
-        rest = np.loadtxt(lines, dtype=np.int64, ndmin=2)
-    if not first.split()[0].isdigit():
-        return rest
-    return np.vstack([np.array(first.split(), dtype=np.int64), rest])
+        has_names = not next(lines).split()[0].isdigit()
+    return np.loadtxt(path, dtype=np.int64, ndmin=2, skiprows=int(has_names))

@@ -23,6 +23,8 @@ Factors = list[np.ndarray]
 SPACING = 1.12
 """Each snapshot is later than the one before by at least this factor: axes are logarithmic."""
 FIRST_SECOND = 1e-4
+WHOLE_FIT = 60.0
+"""Seconds to warm up a solver whose last stages are reached only by a fit that is not cut short."""
 
 
 @dataclass(frozen=True)
@@ -82,23 +84,20 @@ class Contender:
         Takes a task, returns snapshots, the last of which is the result.
     reference : bool
         Whether it is a limit to compare with, not a competitor.
-    whole_warm_up : bool
-        Whether everything is compiled only by a fit that is not cut short.
+    warm_up_seconds : float
+        Seconds after which a run has compiled all that it needs; 0 if it compiles nothing.
     """
 
     name: str
     settings: str
     run: Callable[[Task], list[Snapshot]]
     reference: bool = False
-    whole_warm_up: bool = False
-    compiles: bool = True
-    """Whether the first run in a process differs from later ones."""
+    warm_up_seconds: float = 0.02
 
     def warm_up(self, task: Task) -> None:
         """Compile what a run needs."""
-        if not self.compiles:
-            return
-        self.run(replace(task, limit=60.0 if self.whole_warm_up else 0.02))
+        if self.warm_up_seconds:
+            self.run(replace(task, limit=self.warm_up_seconds))
 
 
 @dataclass
@@ -134,7 +133,7 @@ def ours(
     name: str,
     settings: str,
     parameters: Callable[[Task], dict[str, Any]] = lambda task: {},
-    **flags: bool,
+    **flags: Any,
 ) -> Contender:
     """Make a contender from a fit of this package; ``parameters`` returns those of `SmartCPD` for a
     task.
@@ -189,7 +188,7 @@ def smartcpd_defaults() -> Contender:
 
 
 def auto() -> Contender:
-    return ours("auto (our default)", "solver auto", whole_warm_up=True)
+    return ours("auto (our default)", "solver auto", warm_up_seconds=WHOLE_FIT)
 
 
 def gcp_opt(rate: float) -> Contender:
@@ -224,5 +223,5 @@ def from_truth() -> Contender:
         "solver auto, started at the true factors",
         lambda task: {"init": task.truth},
         reference=True,
-        whole_warm_up=True,
+        warm_up_seconds=WHOLE_FIT,
     )

@@ -53,11 +53,11 @@ def _line(
     if not serves or importlib.util.find_spec(package) is None:
         return []
     settings = f"{package} {version(package)}, {how}, random start"
-    return [
-        Contender(
-            name, settings, lambda task: run(task, task.limit or peers.NO_LIMIT), compiles=False
-        )
-    ]
+
+    def limited(task: Task) -> list[Snapshot]:
+        return run(task, task.limit or peers.NO_LIMIT)
+
+    return [Contender(name, settings, limited, warm_up_seconds=0.0)]
 
 
 def _started(task: Task) -> tuple[peers.SparseData, list[np.ndarray]]:

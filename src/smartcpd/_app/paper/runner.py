@@ -123,11 +123,10 @@ def _rows(
     panel: str, trial: int, solver: str, task: Task, snapshots: list[Snapshot]
 ) -> Iterator[Row]:
     """Judge what a solver had, now that its clock has stopped."""
-    for n, shot in enumerate(snapshots):
-        loss, mse = judged(task, shot)
-        final = int(n == len(snapshots) - 1)
+    for shot in snapshots:
         times = (shot.time, shot.entries, shot.epoch)
-        yield Row(panel, trial, solver, *times, loss, mse, final)
+        final = int(shot is snapshots[-1])
+        yield Row(panel, trial, solver, *times, *judged(task, shot), final)
 
 
 def judged(task: Task, shot: Snapshot) -> tuple[float, float]:

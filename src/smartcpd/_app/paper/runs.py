@@ -138,36 +138,22 @@ class Runs:
 
         Parts that only one side has (a panel, a solver that was added) do not clash.
         """
-        kept = self.settings()
-        clash = _clash(kept, settings)
-        if clash is not None:
-            where, old, new = clash
-            raise IncompatibleError(
-                f"{self.folder} holds runs with {where} = {old!r}, and this call has {new!r}. "
-                "Choose another folder with --out, or remove that one."
-            )
+        text = json.dumps(self._joined(self.settings(), settings), indent=2) + "\n"
         self.folder.mkdir(parents=True, exist_ok=True)
-        text = json.dumps(_joined(kept, settings), indent=2) + "\n"
         (self.folder / SETTINGS).write_text(text)
+
+    def _joined(self, old: Any, new: Any, where: tuple[str, ...] = ()) -> Any:
+        """Return what both sides have, level by level; raise an error where they differ."""
+        if isinstance(old, dict) and isinstance(new, dict):
+            both = {k: self._joined(old[k], new[k], (*where, k)) for k in new if k in old}
+            return {**old, **new, **both}
+        if old == new:
+            return new
+        raise IncompatibleError(
+            f"{self.folder} holds runs with {', '.join(where)} = {old!r}, and this call has "
+            f"{new!r}. Choose another folder with --out, or remove that one."
+        )
 
     def settings(self) -> dict[str, Any]:
         path = self.folder / SETTINGS
         return json.loads(path.read_text()) if path.is_file() else {}
-
-
-def _clash(old: Any, new: Any, where: str = "") -> tuple[str, Any, Any] | None:
-    if isinstance(old, dict) and isinstance(new, dict):
-        for key in old.keys() & new.keys():
-            found = _clash(old[key], new[key], f"{where}, {key}" if where else str(key))
-            if found is not None:
-                return found
-        return None
-    return None if old == new else (where, old, new)
-
-
-def _joined(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
-    joined = dict(old)
-    for key, value in new.items():
-        both = isinstance(value, dict) and isinstance(old.get(key), dict)
-        joined[key] = _joined(old[key], value) if both else value
-    return joined

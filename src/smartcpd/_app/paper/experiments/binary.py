@@ -84,11 +84,10 @@ def histograms(plan: Plan, runs: Runs) -> Figure:
             rwidth=0.9,
         )
         share = panel.data.rsplit("(", 1)[1].rstrip(")")
-        ax.set(xscale="log")
+        ax.set(xscale="log", xlabel=figures.ERROR)
         ax.yaxis.set_major_locator(MaxNLocator(integer=True))
         ax.set_title(f"{panel.name}, {share}", fontsize=figures.TEXT)
-        ax.set_xlabel(figures.ERROR, fontsize=figures.TEXT)
-    figure.axes[0].set_ylabel("Trials", fontsize=figures.TEXT)
+    figure.axes[0].set_ylabel("Trials")
     handles, names = figure.axes[0].get_legend_handles_labels()
     figure.legend(
         handles, names, loc="outside upper center", ncols=4, frameon=False, fontsize=figures.TEXT

@@ -76,9 +76,8 @@ def draw(plan: Plan, runs: Runs) -> dict[str, Figure]:
     figure = figures.blank(len(MAPS) + 1, height=2.05, sharex=True, sharey=True)
     axis = np.linspace(LOW, HIGH, POINTS)
     a, b = np.meshgrid(axis, axis)
-    exact = loss(a, b)
     above = np.geomspace(0.03, 30.0, 12)
-    shown: list[tuple[str, np.ndarray, float]] = [("the loss itself", exact, float("nan"))]
+    shown: list[tuple[str, np.ndarray, float]] = [("the loss itself", loss(a, b), np.nan)]
     shown += [(f"bound, φ = {m.name}", bound(m, a, b), next_point(m)) for m in MAPS]
     for ax, (title, values, reached) in zip(figure.axes, shown, strict=True):
         ax.grid(False)
@@ -109,10 +108,8 @@ def draw(plan: Plan, runs: Runs) -> dict[str, Figure]:
                 arrowprops={"arrowstyle": "->", "color": figures.BLACK, "lw": 1.2},
             )
         ax.set_title(title, fontsize=figures.TEXT)
-        ax.set_xlabel("$a_1$", fontsize=figures.TEXT)
-        ax.set_xticks(range(2, 11, 2))
-        ax.set_aspect("equal")
-    figure.axes[0].set_ylabel("$a_2$", fontsize=figures.TEXT)
+        ax.set(xlabel="$a_1$", xticks=range(2, 11, 2), aspect="equal")
+    figure.axes[0].set_ylabel("$a_2$")
     return {"contours": figure}
 
 

@@ -21,12 +21,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SNR = 40.0
-CONTINUOUS, COUNT, INNER, ZEROS = "continuous", "count", "inner iterations", "many zeros"
 TITLES = {
-    CONTINUOUS: "(a) continuous data",
-    COUNT: "(b) counts",
-    INNER: "(c) continuous, inner iterations",
-    ZEROS: "(d) counts, mostly zeros",
+    "continuous": "(a) continuous data",
+    "count": "(b) counts",
+    "inner iterations": "(c) continuous, inner iterations",
+    "many zeros": "(d) counts, mostly zeros",
 }
 SPARSE_SCALE = 0.5
 """The scale of the factors of counts that are mostly zeros."""
@@ -78,10 +77,10 @@ def plan(options: Options) -> Plan:
     continuous = partial(continuous_task, size, rank)
     counts = partial(count_task, size, rank)
     panels = (
-        Panel(CONTINUOUS, noisy, continuous, rules()),
-        Panel(COUNT, f"Poisson counts, {where}", partial(counts, 1.0), rules()),
-        Panel(INNER, noisy, continuous, inner(numbers)),
-        Panel(ZEROS, few, partial(counts, SPARSE_SCALE), rules()),
+        Panel("continuous", noisy, continuous, rules()),
+        Panel("count", f"Poisson counts, {where}", partial(counts, 1.0), rules()),
+        Panel("inner iterations", noisy, continuous, inner(numbers)),
+        Panel("many zeros", few, partial(counts, SPARSE_SCALE), rules()),
     )
     trials, limit = (2, 0.5) if options.quick else (20, 10.0)
     remark = (
