@@ -21,7 +21,7 @@ from smartcpd._common import threads
 from smartcpd._common.stacked import stack
 from smartcpd._fitting.fit import make_settings
 from smartcpd._methods.base import Task
-from smartcpd._methods.gcp_adam import GCPAdam, Run
+from smartcpd._methods.gcp_adam import AdamRun, GCPAdam
 from smartcpd._objectives import objective_of
 from smartcpd._problem.problem import Problem
 
@@ -73,7 +73,9 @@ def ours(
     """Epochs of so many iterations, without the loss that the solver looks at after them."""
     rule = GCPAdam(epoch_iterations=n_iterations, n_samples=n_samples)
     settings = make_settings(problem)
-    run = Run(rule, Task(problem, settings, start, np.random.default_rng(0), lambda report: False))
+    run = AdamRun(
+        rule, Task(problem, settings, start, np.random.default_rng(0), lambda report: False)
+    )
     return lambda: run._run_epoch(rule.rate)
 
 
@@ -95,9 +97,9 @@ def traces(X: np.ndarray, seed: int) -> Iterator[tuple[str, list[float]]]:
         rule = GCPAdam(clock=clock)
         settings = make_settings(problem)
         rng = np.random.default_rng(seed)
-        mine = Run(rule, Task(problem, settings, start, rng, lambda report: False))
+        mine = AdamRun(rule, Task(problem, settings, start, rng, lambda report: False))
 
-        def go(n: int, mine: Run = mine, rng: np.random.Generator = rng) -> None:
+        def go(n: int, mine: AdamRun = mine, rng: np.random.Generator = rng) -> None:
             for _ in range(0, n, 20):
                 mine.adam.run(mine.sampler.draw(20, rng), mine.sampler.weights, mine.rule.rate)
 
