@@ -449,3 +449,14 @@ class TestWhatUsersMeet:
         choices = {"rank": 2, "loss": "poisson"} | wrong
         with pytest.raises(InvalidParameterError, match=next(iter(wrong))):
             fit(TINY, **choices)
+
+
+def test_an_interrupt_that_numba_swallows_still_ends_the_fit():
+    """It comes out of a compiled call as a TypeError about an argument that is missing."""
+
+    def lost(report):
+        raise TypeError("_get_jit_address() missing 1 required positional argument: 'sig'")
+
+    assert fit(TINY, 2, "poisson", **QUICK, callback=lost).status.interrupted
+    with pytest.raises(TypeError, match="another"):
+        fit(TINY, 2, "poisson", **QUICK, callback=lambda report: int(another="mistake"))

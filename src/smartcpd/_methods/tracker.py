@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -20,6 +21,8 @@ from smartcpd._problem.problem import Problem
 from smartcpd.errors import DivergedError
 
 T = TypeVar("T")
+LOST_INTERRUPT = re.compile(r"_get_(jit|wrapper)_address\(\) missing 1 required")
+"""The error that Numba leaves of an interrupt which comes while it unpacks a function argument."""
 
 
 class EndedError(Exception):
@@ -139,6 +142,10 @@ class Tracker:
         except EndedError as ended:
             status = ended.status
         except KeyboardInterrupt:
+            status = self.interrupted()
+        except TypeError as error:
+            if not LOST_INTERRUPT.match(str(error)):
+                raise
             status = self.interrupted()
         best = self.best if math.isfinite(self.best_objective) else self.latest
         if best.shape[1] > self.problem.rank:
