@@ -8,6 +8,7 @@ from smartcpd._methods.dense_descent import quasi_newton
 from smartcpd._methods.gcp_adam import gcp_adam
 from smartcpd._methods.ggn import ggn
 from smartcpd._methods.growing_samples import growing_samples
+from smartcpd._methods.hals import hals
 from smartcpd._methods.lbfgs import lbfgs
 from smartcpd._methods.md import md
 from smartcpd._methods.mm import mm
@@ -41,6 +42,7 @@ METHODS: tuple[Method, ...] = (
     mm,
     md,
     als,
+    hals,
     lbfgs,
     ggn,
     gcp_adam,
