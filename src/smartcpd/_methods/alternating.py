@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -53,7 +53,10 @@ class Sweeps:
         self.tracker.epoch += 1
 
 
-def alternate(tracker: Tracker, updates: Updates, phase: str) -> Result:
-    """Sweep over the modes from the tracker's start, until the tracker says stop."""
+def alternate(tracker: Tracker, updates: Updates, phase: str, *others: Any) -> Result:
+    """Sweep over the modes from the tracker's start, until the tracker says stop.
+
+    ``others`` are further objects that updates change.
+    """
     sweeps = Sweeps(tracker, updates, phase, tracker.best.copy())
-    return tracker.follow(lambda: Loop(tracker, sweeps, updates).run())
+    return tracker.follow(lambda: Loop(tracker, sweeps, updates, *others).run())

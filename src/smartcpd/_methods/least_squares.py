@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -86,9 +86,12 @@ def gram_of_others(factors: list[np.ndarray], mode: int) -> np.ndarray:
     return np.prod([F.T @ F for k, F in enumerate(factors) if k != mode], axis=0)
 
 
-def alternate_squares(task: Task, name: str, solve: Solve) -> Result:
-    """Fit by alternating least squares of some kind; superfluous components are merged first."""
+def alternate_squares(task: Task, name: str, solve: Solve, *others: Any) -> Result:
+    """Fit by alternating least squares of some kind; superfluous components are merged first.
+
+    ``others`` are objects that ``solve`` changes.
+    """
     tracker = Tracker.of_passes(task)
     objective = SteadyObjective.of(task.problem, task.settings.n_threads)
     objective.compile(tracker.best)
-    return alternate(tracker, LeastSquares(tracker, objective, solve), name)
+    return alternate(tracker, LeastSquares(tracker, objective, solve), name, *others)
