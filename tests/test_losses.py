@@ -151,6 +151,33 @@ class TestEvery:
         assert (one != other).any()
 
     @every_loss
+    def test_it_is_convex_if_it_says_so(self, name):
+        loss, _, real = get(name)
+        m = np.linspace(-4.0, 4.0, 161) if real else np.geomspace(1e-3, 20.0, 161)
+        at = {Data.BINARY: [0.0, 1.0], Data.REAL: [-7.0, 0.3]}.get(loss.data, [0.0, 0.3, 9.0])
+        rises = [np.diff(loss.slopes_at(x, m)) for x in at]
+        sizes = [np.abs(loss.slopes_at(x, m)).max() for x in at]
+        falls = any((r < -1e-9 * s).any() for r, s in zip(rises, sizes, strict=True))
+        assert loss.convex is not falls
+
+    @pytest.mark.parametrize("name", [n for n in LOSSES if losses.get(n).convex])
+    def test_its_proximal_map_is_a_minimum(self, name):
+        loss, _, real = get(name)
+        x, m = cells(loss, 200)
+        v = m + np.random.default_rng(1).normal(scale=2.0, size=x.size)
+        for stiffness in (0.05, 3.0):
+            best = loss.proximal(x, v, np.full_like(x, stiffness))
+            assert real or (best >= 0).all()
+
+            def cost(m):
+                return loss.values_at(x, m) + 0.5 * stiffness * (m - v) ** 2
+
+            for step in (1e-3, 0.3, -1e-3, -0.3):
+                other = best + step * np.maximum(np.abs(best), 1e-2)
+                other = other if real else np.maximum(other, 0.0)
+                assert (cost(best) <= cost(other) + 1e-9 * (1.0 + np.abs(cost(best)))).all()
+
+    @every_loss
     def test_its_name_reads_back(self, name):
         loss = losses.get(name)
         assert losses.get(str(loss)) == loss

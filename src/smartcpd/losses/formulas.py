@@ -17,8 +17,6 @@ class Formulas(Compiled):
     domain: ClassVar[Domain]
     default_mirror: ClassVar[str] = "quadratic"
     default_step: ClassVar[str] = "adagrad"
-    convex: ClassVar[bool] = False
-    """Whether l(x, m) is known to be convex in m for every x: `proximal` then has one answer."""
 
     taylor_at_zero: ClassVar[Any] = None
     """A formula p -> (slope, curvature) of l(0, m) at m = 0; None where m may be negative.
@@ -57,6 +55,11 @@ class Formulas(Compiled):
         Its derivative is then u^(beta-2) (u - x), for u = m or nearly so.
         """
         return None
+
+    @property
+    def convex(self) -> bool:
+        """Whether l(x, m) is known to be convex in m for every x: `proximal` has one answer."""
+        return False
 
     @property
     def jensen_mirror(self) -> str | None:
