@@ -17,17 +17,18 @@ YES_NO = (
     np.random.default_rng(6).random((12, 10, 8))
     < 1 / (1 + np.exp(-np.einsum("ir,jr,kr->ijk", *LOGITS)))
 ).astype(float)
+LOGARITHMS = [np.log1p(A[:, :1]) for A in COUNTS_TRUTH]
 CASES = {
     "squares": (SIGNED, SIGNED_TRUTH, "gaussian", {}),
     "squares, nonnegative": (POSITIVE, POSITIVE_TRUTH, "gaussian", {"constraint": "nonnegative"}),
     "squares, box": (POSITIVE, POSITIVE_TRUTH, "gaussian", {"constraint": "box(0.1, 0.8)"}),
     "counts": (COUNTS, COUNTS_TRUTH, "poisson", {}),
+    "counts, multiplied": (COUNTS, LOGARITHMS, "poisson-log", {}),
     "yes/no": (YES_NO, LOGITS, "bernoulli-logit", {}),
     "odds": (YES_NO, [np.exp(0.3 * A) for A in LOGITS], "bernoulli-odds", {}),
     "gross errors": (SIGNED, SIGNED_TRUTH, "huber(0.02)", {}),
     "alpha": (COUNTS, COUNTS_TRUTH, "alpha(0.5)", {}),
 }
-CASES["counts, multiplied"] = (
     COUNTS,
     [np.log1p(A[:, :1]) for A in COUNTS_TRUTH],
     "poisson-log",

@@ -16,7 +16,8 @@ TINY = 1e-30
 class Alpha(Loss):
     """Nonnegative measurements: the smaller alpha, the less a value far above its model counts.
 
-    Distribution: none whose mean is m, but for alpha = 1, which is loss "poisson".  Link: identity.
+    Distribution: none whose mean is m, but for alpha = 1, which is loss "poisson"; what m estimates
+    is the power mean, (mean of x^alpha)^(1/alpha).  Link: identity.
 
     l(x, m) = (x^alpha u^(1-alpha) - alpha x + (alpha - 1) u) / (alpha (alpha - 1)) with
     u = m + eps;  derivative (1 - (x / u)^alpha) / alpha.  Domain: m >= 0.
