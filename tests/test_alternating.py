@@ -29,11 +29,6 @@ CASES = {
     "gross errors": (SIGNED, SIGNED_TRUTH, "huber(0.02)", {}),
     "alpha": (COUNTS, COUNTS_TRUTH, "alpha(0.5)", {}),
 }
-    COUNTS,
-    [np.log1p(A[:, :1]) for A in COUNTS_TRUTH],
-    "poisson-log",
-    {},
-)
 SERVED = {
     "hals": ["squares", "squares, nonnegative", "squares, box"],
     "ao-admm": [name for name in CASES if name not in ("odds", "alpha")],

@@ -52,8 +52,8 @@ class SmartCPD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         empty), "simplex" (dense, with columns on the simplex), "sparse" (counts or events),
         "completion" (sparse, of which other cells are unknown), "tiled" and "partitioned" (dense
         and sparse data larger than ``max_memory``). A method improves one start, yours or a random
-        one: "smd" stochastic mirror descent, the paper's method, of which "brascpd" and "adacpd" are
-        special cases (gaussian); by full passes "mm" multiplicative updates of nonnegative factors
+        one: "smd" stochastic mirror descent, the paper's method, with the special cases "brascpd"
+        and "adacpd" (gaussian); by full passes "mm" multiplicative updates of nonnegative factors
         (poisson and bernoulli-odds, with simplex factors too; gaussian for data >= 0; for dense
         data also gamma and beta(b)), "md" block mirror descent and "row-newton" alternating Newton
         steps of all rows (any loss and constraint), "als" and "hals" alternating least squares
