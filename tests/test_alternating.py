@@ -124,3 +124,18 @@ def test_sparse_counts_under_an_alpha_divergence(solver):
     found = fit(X, 2, "alpha(0.5)", solver=solver, **given)
     assert found.loss == pytest.approx(best.loss, rel=2e-2 if solver == "smd" else 1e-3)
     assert found.loss == pytest.approx(found.model.loss(COUNTS), rel=1e-9)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_a_model_of_zero_is_no_trap_for_default_fits(masked):
+    # Two starts of a descent would agree on it: where most cells are zero, 0 costs little.
+    X = np.random.default_rng(0).poisson(0.05 * np.einsum("ir,jr,kr->ijk", *COUNTS_TRUTH))
+    given = {"random_state": 0, "mask": np.random.default_rng(1).random(X.shape) < 0.95}
+    given = given if masked else {"random_state": 0}
+    assert np.mean(X == 0) > 0.7
+    best = fit(X, 2, "alpha(0.5)", solver="mm", **given)
+    found = fit(X, 2, "alpha(0.5)", **given)
+    assert found.solver == ("mm" if masked else "few-events")
+    assert found.loss < best.loss * 1.01
+    assert found.loss < 0.8 * 2.0 * X.mean()
+    assert "may end at 0" in smartcpd.explain(X, 2, "alpha(0.5)", **given)

@@ -62,6 +62,11 @@ class Alpha(Loss):
         return 1.0 / self.alpha if 0 < self.alpha <= 1 else None
 
     @property
+    def collapses(self):
+        # l(x, 0) = x / (1 - alpha), whatever eps is.
+        return 0 < self.alpha < 1
+
+    @property
     def jensen_mirror(self):
         if self.alpha == 0:
             return None

@@ -75,6 +75,14 @@ class Formulas(Compiled):
         return 1.0 if self.divergence == 1.0 else None
 
     @property
+    def collapses(self) -> bool:
+        """Whether a model of 0 costs little wherever something was observed.
+
+        Where most cells are zero, descents that clip may then end there.
+        """
+        return False
+
+    @property
     def mean_scale(self) -> float | None:
         """The c of a mean that is c m; None where the mean is not in proportion to the model."""
         return 1.0 if type(self).mean is Formulas.mean else None
