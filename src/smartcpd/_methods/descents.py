@@ -45,6 +45,8 @@ PATIENCE = 10
 """A run has lost if, at its present pace, it would take more than so many times the steps between
 two milestones to come as low as its rival.
 """
+IN_REACH = 0.3
+"""A run that is no further behind than this, relative to the resolution, has not lost."""
 PRECISIONS = ("float32", "float64")
 DEFAULT_TOL = 0.02
 FLOOR = 1e-2
@@ -250,7 +252,8 @@ class _Descent:
         if self.iteration % MILESTONE == 0:
             value = newton.point.value
             rival = math.inf if self.rival is None else self.rival.loss
-            if value - rival > PATIENCE * (self.milestone - value):
+            gap = value - rival
+            if gap > max(PATIENCE * (self.milestone - value), IN_REACH * resolution):
                 return False
             self.milestone = value
         return None

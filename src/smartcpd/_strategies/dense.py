@@ -40,7 +40,7 @@ RUNS, CROWDED_RUNS = (2, 9), (20, 24)
 mode has rows.
 """
 STARTS, MOST_STARTS = 3, 9
-OFTEN = 0.4
+OFTEN = 1 / 3
 DISPERSED = 1.5
 COMPARED = 5e-4
 """What a run that is to be compared may still gain, relative to the resolution of the loss."""
@@ -120,7 +120,7 @@ class DenseSearch:
 
     def _run(self, number: int) -> None:
         """Make another run: from a start of its own, or, now and then, from the best two so far."""
-        if not self.crowded and self.runs and len(self.bred) >= len(self.runs) // 3:
+        if not self.crowded and self.runs:
             A = self.tracker.stage(lambda: self.heats.winner(self._n_starts, f"run {number}"))
             self.runs.append(
                 replace(self._descended(A, f"run {number}"), origins=(f"start {number}",))

@@ -27,10 +27,13 @@ MUCH = 3
 """A tensor that is so many times as large as a part is worth being extended to."""
 WIDTH, WIDE_STEPS = 1.5, 20
 """Number of components of a start, relative to the rank, and of its steps before the merge."""
-HEAT_STEPS, SURVIVORS = 20, 3
-"""Number of steps between two comparisons, after which one of so many goes on."""
-LAST_STEPS = 80
-"""Number of steps of the winner of a race on a part."""
+HEAT_STEPS = 20
+"""Number of steps before the first comparison; each further one comes after so many more than the
+one before, and half of the starts go on."""
+LAST_STEPS = 200
+"""Number of steps of the winner of a race on a part, at the most."""
+MOST_STARTS = 16
+"""The largest number of starts of a race."""
 
 
 @dataclass(frozen=True)
@@ -41,13 +44,15 @@ class Heats:
     descents: Descents
     rng: np.random.Generator
 
-    def winner(self, n_starts: int, phase: str) -> np.ndarray:
-        """Stacked factors of the best of so many starts."""
+    def winner(self, effort: int, phase: str) -> np.ndarray:
+        """Stacked factors of the best of some starts: as many as take the time of ``effort``
+        starts on all data.
+        """
         part = Subtensor.of(self.problem.stored_as(Dense), self.problem.rank, PART_CELLS, self.rng)
-        n_cells = math.prod(len(rows) for rows in part.rows)
-        if self.problem.storage.n_cells < MUCH * n_cells:
-            return race(self.problem, self.descents, n_starts, phase, self.rng).A
-        return self._won_on(part, n_starts, phase)
+        ratio = self.problem.storage.n_cells // math.prod(len(rows) for rows in part.rows)
+        if ratio < MUCH:
+            return race(self.problem, self.descents, effort, phase, self.rng).A
+        return self._won_on(part, min(effort * ratio, MOST_STARTS), phase)
 
     def _won_on(self, part: Subtensor, n_starts: int, phase: str) -> np.ndarray:
         """What wins on a part, extended to all rows."""
@@ -81,9 +86,11 @@ def race(
 ) -> Candidate:
     """The best of some starts: all make some steps, some make more, until one is left."""
     field = [_begun(problem, descents, phase, rng) for _ in range(n_starts)]
+    steps = HEAT_STEPS
     while len(field) > 1:
-        field = sorted(field, key=lambda each: each.loss)[: math.ceil(len(field) / SURVIVORS)]
-        field = [descents.run(c.A, phase, most=HEAT_STEPS, rough=True) for c in field]
+        steps += HEAT_STEPS
+        field = sorted(field, key=lambda each: each.loss)[: len(field) // 2]
+        field = [descents.run(each.A, phase, most=steps, rough=True) for each in field]
     return field[0]
 
 
