@@ -26,7 +26,7 @@ from smartcpd._problem.problem import Problem
 from smartcpd._strategies.base import Search, Strategy
 from smartcpd._strategies.dense_starts import DenseStarts
 from smartcpd._strategies.evidence import log_evidence
-from smartcpd._strategies.findings import Findings, Run
+from smartcpd._strategies.findings import SAME_LOSS, Findings, Run
 from smartcpd._strategies.heats import Heats
 from smartcpd._strategies.starts import random_factors
 from smartcpd.losses import Dispersion
@@ -35,13 +35,17 @@ AGREED_STEPS, ALIKE = 60, 0.7
 """A start that was found twice is trusted if its finish takes no more steps than this, and leaves
 its components alike, by the product of their cosines."""
 WIDE_STEPS, CROWDED_WIDE_STEPS = 20, 60
-RUNS, CROWDED_RUNS = (2, 9), (20, 24)
+RUNS, CROWDED_RUNS = (2, 9), (5, 24)
 """The least and the largest number of runs; the second pair where there are more components than a
 mode has rows.
 """
 STARTS, MOST_STARTS = 3, 9
-OFTEN = 1 / 3
+"""How many more starts compete for each further run, and how many at the most."""
+OFTEN, CROWDED_FOUND = 1 / 3, 3
+"""The share of runs that must have found the best one, and their number where a model is crowded.
+"""
 DISPERSED = 1.5
+"""The dispersion up to which a loss that knows how widely data scatters explains all of it."""
 COMPARED = 5e-4
 """What a run that is to be compared may still gain, relative to the resolution of the loss."""
 COMPRESSED = "a compressed tensor"
@@ -114,33 +118,45 @@ class DenseSearch:
     @property
     def _is_decided(self) -> bool:
         """Whether the best run so far was found again, and often enough that there are not many
-        other solutions."""
-        n_found = len(self._findings(self._ranked()[0]).found)
-        return n_found >= max(2, OFTEN * len(self.runs))
+        other solutions. Components of crowded models vary at the same loss; there, it is losses
+        that are compared, and nothing is decided while other components fit as well."""
+        best = self._ranked()[0]
+        if self.crowded:
+            margin = SAME_LOSS * self.descents.resolution(best.A)
+            n_found = sum(run.loss - best.loss <= margin for run in self.runs)
+            often = n_found >= max(CROWDED_FOUND, OFTEN * len(self.runs))
+            return often and not self._findings(best).rivals
+        return len(self._findings(best).found) >= max(2, OFTEN * len(self.runs))
 
     def _run(self, number: int) -> None:
-        """Make another run: from a start of its own, or, now and then, from the best two so far."""
-        if not self.crowded and self.runs:
-            A = self.tracker.stage(lambda: self.heats.winner(self._n_starts, f"run {number}"))
-            self.runs.append(
-                replace(self._descended(A, f"run {number}"), origins=(f"start {number}",))
-            )
-        elif len(self.runs) >= 2 and len(self.bred) < len(self.runs) // 2:
+        """Make another run: from the best two so far now and then, where races do not serve; or
+        from a start of its own."""
+        phase = f"run {number}"
+        races = self.starts.core_tells and len(self.runs) > 0
+        if self.crowded:
+            races = races and len(self.runs) % 2 == 1
+        if not races and len(self.runs) >= 2 and len(self.bred) < len(self.runs) // 2:
             one, two = self._ranked()[:2]
             # The two are put side by side, each at half its size.
             both = np.hstack([one.A, two.A]) * 0.5 ** (1 / len(self.problem.shape))
-            child = self._narrowed(self.descents.floored(both), f"run {number}, bred")
+            child = self._narrowed(self.descents.floored(both), f"{phase}, bred")
             self.bred.append(replace(child, origins=(*one.origins, *two.origins)))
+            return
+        if races:
+            A = self.tracker.stage(lambda: self.heats.winner(self._n_starts, phase))
+            found = self._descended(A, phase)
         else:
-            wide = self.tracker.stage(self.starts.wide)
-            origin = COMPRESSED if self.starts.core_tells else f"start {number}"
-            found = self._narrowed(wide, f"run {number}")
-            self.runs.append(replace(found, origins=(origin,)))
+            found = self._narrowed(self.tracker.stage(self.starts.wide), phase)
+        compressed = self.starts.core_tells and not races
+        origin = COMPRESSED if compressed else f"start {number}"
+        self.runs.append(replace(found, origins=(origin,)))
 
     @property
     def _n_starts(self) -> int:
         """How many starts compete for the next run: the more, the longer nothing is decided."""
-        return min(STARTS * max(1, len(self.runs) - 1), MOST_STARTS) if len(self.runs) > 1 else 1
+        if self.crowded:
+            return 1
+        return min(max(1, STARTS * (len(self.runs) - 1)), MOST_STARTS)
 
     def _narrowed(self, A: np.ndarray, phase: str) -> Candidate:
         """Descend from a wide start to a candidate of the right rank."""
@@ -156,7 +172,7 @@ class DenseSearch:
             COMPARED * self._care,
             rival=next(iter(self._ranked()), None),
             # Users who ask for several runs want to see where each of them ends.
-            joins=not self.crowded and self.n_init == 1,
+            joins=self.n_init == 1,
         )
 
     def _chosen(self) -> Candidate:
@@ -213,7 +229,7 @@ class DenseSearch:
         def error(one: Run, two: Run) -> float:
             return self.descents.sample.error(stack(one.factors), stack(two.factors))
 
-        resolution = self._care * self.descents.resolution(chosen.A)
+        resolution = self.descents.resolution(chosen.A)
         return Findings(list(runs.values()), runs[id(chosen)], resolution, error)
 
     def _alike(self, A: np.ndarray, B: np.ndarray) -> bool:
