@@ -132,9 +132,11 @@ class DenseSearch:
         """Make another run: from the best two so far now and then, where races do not serve; or
         from a start of its own."""
         phase = f"run {number}"
-        races = self.starts.core_tells and len(self.runs) > 0
+        compressed = self.starts.core_tells and not self.runs
+        races = not (compressed or self.starts.is_thin)
         if self.crowded:
-            races = races and len(self.runs) % 2 == 1
+            compressed = self.starts.core_tells and len(self.runs) % 2 == 0
+            races = races and not compressed
         if not races and len(self.runs) >= 2 and len(self.bred) < len(self.runs) // 2:
             one, two = self._ranked()[:2]
             # The two are put side by side, each at half its size.
@@ -146,8 +148,8 @@ class DenseSearch:
             A = self.tracker.stage(lambda: self.heats.winner(self._n_starts, phase))
             found = self._descended(A, phase)
         else:
-            found = self._narrowed(self.tracker.stage(self.starts.wide), phase)
-        compressed = self.starts.core_tells and not races
+            start = self.starts.wide if compressed else self.starts.own
+            found = self._narrowed(self.tracker.stage(start), phase)
         origin = COMPRESSED if compressed else f"start {number}"
         self.runs.append(replace(found, origins=(origin,)))
 

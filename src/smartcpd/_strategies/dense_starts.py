@@ -72,7 +72,7 @@ class DenseStarts:
 
     def agreed(self) -> np.ndarray | None:
         """A start of the right rank that was found twice, if there is one."""
-        if not self.core_tells or self._events_a_parameter < MANY_EVENTS:
+        if not self.core_tells or self.is_thin:
             return None
         core = Core.of(self.storage, self._scales, self.problem.rank, self._filling)
         best = self._first(core).best(2)
@@ -100,11 +100,16 @@ class DenseStarts:
 
     def wide(self) -> np.ndarray:
         """A start with more components than the rank."""
-        problem, width = self.problem, math.ceil(WIDTH * self.problem.rank)
+        width = math.ceil(WIDTH * self.problem.rank)
         if self.core_tells:
             starts = Starts.random(self._wide_core.core, width, WIDE_STARTS, self.rng)
             self._sweep(starts, WIDE_SWEEPS)
             return self._expanded(self._wide_core, starts.best(1).factors_of(0))
+        return self.own()
+
+    def own(self) -> np.ndarray:
+        """A wide start in the problem's own loss, which shares nothing with any other."""
+        problem, width = self.problem, math.ceil(WIDTH * self.problem.rank)
         if serves(problem):
             return self._multiplied(THIN_WIDTH * problem.rank)
         return self.descents.inside(stack(random_factors(problem, width, self.rng)))
@@ -113,6 +118,11 @@ class DenseStarts:
     def core_tells(self) -> bool:
         """Whether least squares is about right, and there is enough data for it."""
         return is_linear(self.problem.loss) and self._events_a_parameter >= FEW_EVENTS
+
+    @property
+    def is_thin(self) -> bool:
+        """Whether there are so few events that a part of the data says little."""
+        return self._events_a_parameter < MANY_EVENTS
 
     @cached_property
     def _events_a_parameter(self) -> float:
