@@ -1,10 +1,11 @@
-"""The fit of dense data from scratch: a core, a quasi-Newton finish, a second look.
+"""The fit of dense data from scratch: a core, a quasi-Newton finish, and a search where needed.
 
-Least squares on a compressed tensor gives a start, often one that two independent runs agree on at
-once. A quasi-Newton method takes it to the optimum of the loss. Where the runs do not agree, wider
-starts are fitted, reduced to the rank and compared by loss, and the best two are bred, until the
-lowest loss has been found twice. Where there are more components than a mode has rows, losses often
-do not tell solutions apart; then the most probable one is kept.
+Least squares on a compressed tensor gives a start, often one that two runs there agree on at once.
+A quasi-Newton method takes it to the optimum of the loss. Where that leaves more than noise, further
+runs follow that share nothing with it: winners of races between random starts in the problem's own
+loss. The search ends when the lowest loss has been found again, with the same components, or the
+effort is spent. Where there are more components than a mode has rows, losses often do not tell
+solutions apart; then the most probable one is kept.
 """
 
 from __future__ import annotations
