@@ -1,9 +1,9 @@
 """The fit of dense data from scratch: a core, a quasi-Newton finish, and a search where needed.
 
 Least squares on a compressed tensor gives a start, often one that two runs there agree on at once.
-A quasi-Newton method takes it to the optimum of the loss. Where that leaves more than noise, further
-runs follow that share nothing with it: winners of races between random starts in the problem's own
-loss. The search ends when the lowest loss has been found again, with the same components, or the
+A quasi-Newton method takes it to the optimum of the loss. Where that leaves more than noise, runs
+follow that share nothing with it: winners of races between random starts in the problem's own loss.
+The search ends when the lowest loss has been found again, with the same components, or the
 effort is spent. Where there are more components than a mode has rows, losses often do not tell
 solutions apart; then the most probable one is kept.
 """
