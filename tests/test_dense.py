@@ -107,3 +107,24 @@ def test_a_fit_does_not_depend_on_the_layout(layout, cells):
     ]
     for A, B in zip(*(r.model.factors for r in results), strict=True):
         np.testing.assert_allclose(A, B, rtol=1e-9)
+
+
+def test_a_fit_of_high_order_is_quick_and_ends_in_time():
+    """A tensor of many short modes is compressed as one of few long ones."""
+    rng = np.random.default_rng(0)
+    factors = [rng.uniform(0.2, 1.2, (2, 3)) for _ in range(10)]
+    X = rng.poisson(20 * _product(factors)).reshape((2,) * 10)
+    found = fit(X, 3, "poisson", random_state=0)
+    assert found.status.converged
+    assert found.loss <= fit(X, 3, "poisson", init=factors).loss + 1e-6
+    stopped = fit(X, 3, "poisson", random_state=0, max_time=1e-3)
+    assert "max_time" in stopped.status.reason
+    assert np.isfinite(stopped.loss)
+
+
+def _product(factors):
+    """The cells of a model, one after the other."""
+    cells = np.ones((1, factors[0].shape[1]))
+    for F in factors:
+        cells = (cells[:, None] * F).reshape(-1, F.shape[1])
+    return cells.sum(axis=1)

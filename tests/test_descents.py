@@ -10,7 +10,7 @@ from smartcpd._common.stacked import stack, unstack
 from smartcpd._fitting.fit import make_settings
 from smartcpd._kernels.passes import compiled_fiber_pass
 from smartcpd._methods import descents as descent
-from smartcpd._methods.descents import PRECISIONS, Descents
+from smartcpd._methods.descents import JOINED, PRECISIONS, Descents
 from smartcpd._methods.tracker import Tracker
 from smartcpd._objectives import fibers
 from smartcpd._problem.problem import Problem
@@ -42,7 +42,7 @@ def disturbed(truth, size):
     return stack([A * np.exp(size * rng.standard_normal(A.shape)) for A in truth[1]])
 
 
-def test_a_run_that_joins_ends_at_once_with_the_loss_of_its_rival(descents, truth):
+def test_a_run_that_joins_ends_soon_with_about_the_loss_of_its_rival(descents, truth):
     rival = descents.run(disturbed(truth, 0.1), "run 1")
     assert rival.settled
     before = descents.tracker.epoch
@@ -50,7 +50,8 @@ def test_a_run_that_joins_ends_at_once_with_the_loss_of_its_rival(descents, trut
     steps = descents.tracker.epoch - before
     alone = descents.run(disturbed(truth, 0.2), "run 3", rival=rival)
     assert joined.settled
-    assert joined.loss == rival.loss
+    margin = JOINED * descents.resolution(rival.A)
+    assert rival.loss <= joined.loss <= rival.loss + margin
     assert steps < descents.tracker.epoch - before - steps
     # It was right: left alone, it ends there.
     assert alone.loss == pytest.approx(rival.loss, abs=1e-5)

@@ -1,15 +1,17 @@
-"""The fit of dense data from scratch: a core, a quasi-Newton finish, a second look.
+"""The fit of dense data from scratch: a core, a quasi-Newton finish, and a search where needed.
 
-Least squares on a compressed tensor gives a start, often one that two independent runs agree on at
-once. A quasi-Newton method takes it to the optimum of the loss. Where the runs do not agree, wider
-starts are fitted, reduced to the rank and compared by loss, and the best two are bred, until the
-lowest loss has been found twice. Where there are more components than a mode has rows, losses often
-do not tell solutions apart; then the most probable one is kept.
+Least squares on a compressed tensor gives a start, often one that two runs there agree on at once.
+A quasi-Newton method takes it to the optimum of the loss. Where that leaves more than noise, runs
+follow that share nothing with it: winners of races between random starts in the problem's own loss.
+The search ends when the lowest loss has been found again, with the same components, or the
+effort is spent. Where there are more components than a mode has rows, losses often do not tell
+solutions apart; then the most probable one is kept.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from operator import itemgetter
 
 import numpy as np
@@ -25,24 +27,30 @@ from smartcpd._problem.problem import Problem
 from smartcpd._strategies.base import Search, Strategy
 from smartcpd._strategies.dense_starts import DenseStarts
 from smartcpd._strategies.evidence import log_evidence
+from smartcpd._strategies.findings import SAME_LOSS, Findings, Run
+from smartcpd._strategies.heats import Heats
 from smartcpd._strategies.starts import random_factors
+from smartcpd.losses import Dispersion
 
 AGREED_STEPS, ALIKE = 60, 0.7
 """A start that was found twice is trusted if its finish takes no more steps than this, and leaves
 its components alike, by the product of their cosines."""
 WIDE_STEPS, CROWDED_WIDE_STEPS = 20, 60
-RUNS, CROWDED_RUNS = (2, 5), (20, 24)
+RUNS, CROWDED_RUNS = (2, 9), (5, 24)
 """The least and the largest number of runs; the second pair where there are more components than a
 mode has rows.
 """
-COMPARED, SAME_LOSS = 5e-4, 2e-3
-"""Changes of the loss, relative to its resolution: what a run that is to be compared may still
-gain, and the difference between runs taken for the same.
+STARTS, MOST_STARTS = 3, 9
+"""How many more starts compete for each further run, and how many at the most."""
+OFTEN, CROWDED_FOUND = 1 / 3, 3
+"""The share of runs that must have found the best one, and their number where a model is crowded.
 """
-TOLD_APART = 1.0
-"""Number of standard errors between the losses of two solutions from which on the data decides for
-one.
-"""
+DISPERSED = 1.5
+"""The dispersion up to which a loss that knows how widely data scatters explains all of it."""
+COMPARED = 5e-4
+"""What a run that is to be compared may still gain, relative to the resolution of the loss."""
+COMPRESSED = "a compressed tensor"
+"""What runs share whose starts are least squares on a core."""
 AS_LOW, DECISIVE = 0.5, math.log(100.0)
 """A solution may be kept though its loss is not the lowest: the most standard errors between the
 two, and the least gain in the logarithm of its probability (Jeffreys calls that decisive).
@@ -62,8 +70,10 @@ class DenseSearch:
         self.tracker = Tracker(problem, settings, observe, rng)
         self.descents = Descents(problem, settings, self.tracker, rng)
         self.starts = DenseStarts(problem, self.descents, rng)
+        self.heats = Heats(problem, self.descents, rng)
         self.crowded = is_crowded(problem)
         self.n_init = settings.n_init
+        self.effort = settings.effort
         self.runs: list[Candidate] = []
         self.bred: list[Candidate] = []
 
@@ -78,47 +88,95 @@ class DenseSearch:
         A = self.tracker.stage(self.starts.agreed)
         if A is not None:
             found = self.descents.run(A, "finish", finished(self.problem), AGREED_STEPS)
-            if found.settled and self._alike(A, found.A) and not self.crowded and self.n_init == 1:
-                return found.status("Two independent starts agreed on it.")
-            self.runs.append(self.descents.run(found.A, "run 1", COMPARED * self._care))
-        fewest, most = (max(n, self.n_init) for n in (CROWDED_RUNS if self.crowded else RUNS))
+            if found.settled and self._alike(A, found.A) and self._explains_all(found):
+                return found.status
+            found = self.descents.run(found.A, "run 1", COMPARED * self._care)
+            self.runs.append(replace(found, origins=(COMPRESSED,)))
+        fewest, usual = CROWDED_RUNS if self.crowded else RUNS
+        most = max(1, self.n_init, math.ceil(self.effort * usual))
         for number in range(len(self.runs) + 1, most + 1):
             self._run(number)
-            if number >= fewest and self._confirmed(self._ranked()[0]):
+            if number >= max(fewest, self.n_init) and self._is_decided:
                 break
         chosen = self._chosen()
         if chosen is not self._ranked()[0]:
             self.tracker.begin_with(chosen.A)
-        status = self._finish(chosen.A, self._remark(chosen))
+        findings = self._findings(chosen)
+        status = self.descents.run(chosen.A, "finish", finished(self.problem)).status
+        self.tracker.finding = findings.sentence
         self.tracker.comparison = self._compared(chosen)
         return status
 
+    def _explains_all(self, found: Candidate) -> bool:
+        """Whether what a run leaves is noise, as far as the loss can tell, so that there is nothing
+        better to be searched for."""
+        if self.crowded or self.n_init > 1:
+            return False
+        if self.problem.loss.dispersion in (Dispersion.OPEN, Dispersion.UNKNOWN):
+            return True
+        return self.descents.sample.dispersion(found.A) < DISPERSED
+
+    @property
+    def _is_decided(self) -> bool:
+        """Whether the best run so far was found again, and often enough that there are not many
+        other solutions. Components of crowded models vary at the same loss; there, it is losses
+        that are compared, and nothing is decided while other components fit as well."""
+        best = self._ranked()[0]
+        if self.crowded:
+            margin = SAME_LOSS * self.descents.resolution(best.A)
+            n_found = sum(run.loss - best.loss <= margin for run in self.runs)
+            often = n_found >= max(CROWDED_FOUND, OFTEN * len(self.runs))
+            return often and not self._findings(best).rivals
+        return len(self._findings(best).found) >= max(2, OFTEN * len(self.runs))
+
     def _run(self, number: int) -> None:
-        """Make another run: from a start of its own, or, now and then, from the best two so far."""
-        if len(self.runs) >= 2 and len(self.bred) < len(self.runs) // 2:
-            one, two = (c.A for c in self._ranked()[:2])
+        """Make another run: from the best two so far now and then, where races do not serve; or
+        from a start of its own."""
+        phase = f"run {number}"
+        compressed = self.starts.core_tells and not self.runs
+        races = not (compressed or self.starts.is_thin)
+        if self.crowded:
+            compressed = self.starts.core_tells and len(self.runs) % 2 == 0
+            races = races and not compressed
+        if not races and len(self.runs) >= 2 and len(self.bred) < len(self.runs) // 2:
+            one, two = self._ranked()[:2]
             # The two are put side by side, each at half its size.
-            both = np.hstack([one, two]) * 0.5 ** (1 / len(self.problem.shape))
-            self.bred.append(self._narrowed(self.descents.floored(both), f"run {number}, bred"))
+            both = np.hstack([one.A, two.A]) * 0.5 ** (1 / len(self.problem.shape))
+            child = self._narrowed(self.descents.floored(both), f"{phase}, bred")
+            self.bred.append(replace(child, origins=(*one.origins, *two.origins)))
+            return
+        if races:
+            A = self.tracker.stage(lambda: self.heats.winner(self._n_starts, phase))
+            found = self._descended(A, phase)
         else:
-            wide = self.tracker.stage(self.starts.wide)
-            self.runs.append(self._narrowed(wide, f"run {number}"))
+            start = self.starts.wide if compressed else self.starts.own
+            found = self._narrowed(self.tracker.stage(start), phase)
+        origin = COMPRESSED if compressed else f"start {number}"
+        self.runs.append(replace(found, origins=(origin,)))
+
+    @property
+    def _n_starts(self) -> int:
+        """How many starts compete for the next run: the more, the longer nothing is decided."""
+        if self.crowded:
+            return 1
+        return min(max(1, STARTS * (len(self.runs) - 1)), MOST_STARTS)
 
     def _narrowed(self, A: np.ndarray, phase: str) -> Candidate:
         """Descend from a wide start to a candidate of the right rank."""
         steps = CROWDED_WIDE_STEPS if self.crowded else WIDE_STEPS
         wide = self.descents.run(A, f"{phase}, {A.shape[1]} components", most=steps, rough=True)
+        return self._descended(self.descents.reduced(wide.A), phase)
+
+    def _descended(self, A: np.ndarray, phase: str) -> Candidate:
+        """Descend to an end, unless the best run so far seems out of reach."""
         return self.descents.run(
-            self.descents.reduced(wide.A),
+            A,
             phase,
             COMPARED * self._care,
             rival=next(iter(self._ranked()), None),
             # Users who ask for several runs want to see where each of them ends.
-            joins=not self.crowded and self.n_init == 1,
+            joins=self.n_init == 1,
         )
-
-    def _finish(self, A: np.ndarray, remark: str = "") -> Status:
-        return self.descents.run(A, "finish", finished(self.problem)).status(remark)
 
     def _chosen(self) -> Candidate:
         """The run that ended lowest; or, where a model is crowded and the data does not tell some
@@ -150,9 +208,9 @@ class DenseSearch:
             runs[:] = [ended if each is run else each for each in runs]
         return ended
 
-    def _tied(self, errors: float = TOLD_APART) -> list[Candidate]:
-        """Return the run that ended lowest, and those that the data does not decide against: their
-        losses are apart by less than so many standard errors, compared as in Vuong's test (1989).
+    def _tied(self, errors: float) -> list[Candidate]:
+        """Return the run that ended lowest, and those whose losses are higher by less than so many
+        standard errors, compared as in Vuong's test (1989).
         """
         best, *others = self._ranked()
         error = self.descents.sample.error
@@ -162,23 +220,20 @@ class DenseSearch:
             if run.settled and run.loss - best.loss < errors * error(run.A, best.A)
         ]
 
-    def _remark(self, chosen: Candidate) -> str:
-        """Return a remark on how a run compares with the others."""
-        n = len(self.runs) + len(self.bred)
-        remark = (
-            f"Two of {n} runs found it independently."
-            if self._confirmed(chosen)
-            else f"Not confirmed: no two of {n} runs ended at the same loss, so a better solution "
-            "may exist; compare fits with other seeds, or with n_init."
-        )
-        rivals = sum(not self._alike(run.A, chosen.A) for run in self._tied())
-        if rivals:
-            remark += (
-                f" The data does not decide: {rivals} of them ended with other components, their "
-                "losses apart by less than the standard error. Trust what they have in common "
-                "(n_init=5, consensus=True), or use a lower rank."
+    def _findings(self, chosen: Candidate) -> Findings:
+        """What all runs say together about one of them."""
+        runs = {
+            id(run): Run(
+                unstack(run.A, self.problem.shape), run.loss, run.settled, frozenset(run.origins)
             )
-        return remark
+            for run in self._ranked()
+        }
+
+        def error(one: Run, two: Run) -> float:
+            return self.descents.sample.error(stack(one.factors), stack(two.factors))
+
+        resolution = self.descents.resolution(chosen.A)
+        return Findings(list(runs.values()), runs[id(chosen)], resolution, error)
 
     def _alike(self, A: np.ndarray, B: np.ndarray) -> bool:
         one, two = (unstack(each, self.problem.shape) for each in (A, B))
@@ -197,12 +252,6 @@ class DenseSearch:
 
     def _ranked(self) -> list[Candidate]:
         return sorted(self.runs + self.bred, key=lambda candidate: candidate.loss)
-
-    def _confirmed(self, found: Candidate) -> bool:
-        """Whether two independent runs ended at its loss."""
-        margin = SAME_LOSS * self._care * self.descents.resolution(found.A)
-        margin += 1e-7 * abs(found.loss)
-        return sum(abs(run.loss - found.loss) <= margin for run in self.runs) >= 2
 
     @property
     def _care(self) -> float:
