@@ -50,8 +50,7 @@ class Mirror(Piece):
         return self.limited(math.inf)
 
     def limited(self, ratio: float) -> tuple[float, float]:
-        """Return `params` for steps that change no entry by more than ``ratio`` towards an end of
-        the dual.
+        """Return `params` with the most by which a step may change an entry towards a dual's end.
 
         A step that is short for one entry can reach the end from another.
         """
