@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from pieces import LOSSES, MIRRORS
+from pieces import DISTRIBUTIONS, LOSSES, MIRRORS
 
 from smartcpd import SparseTensor, losses, mirrors
 from smartcpd._fitting.fit import fit
@@ -18,7 +18,8 @@ WITH_ZEROS = [name for name in LOSSES if losses.get(name).allows_zeros]
 def planted(name, share=1.0):
     """Data of three blocks on a common ground, and the loss of the model that it came from.
 
-    Of data that has no zeros of its own, all but a share of the cells are set to 0.
+    Losses that name no distribution get gamma data. Of data that has no zeros of its own, all but
+    a share of the cells are set to 0.
     """
     loss, rng = losses.get(name), np.random.default_rng(0)
     factors = []
@@ -26,8 +27,9 @@ def planted(name, share=1.0):
         own = np.arange(size)[:, None] * RANK // size == np.arange(RANK)
         factors.append(0.4 * rng.random((size, RANK)) + own * rng.uniform(0.5, 1.5, (size, RANK)))
     m = 2.0 * np.einsum("ir,jr,kr->ijk", *factors)
-    noise = {"dispersion": 0.1} if loss.dispersion is Dispersion.OPEN else {}
-    X = np.asarray(loss.simulate(m, rng, **noise), dtype=float)
+    source = loss if name in DISTRIBUTIONS else losses.get("gamma")
+    noise = {"dispersion": 0.1} if source.dispersion is Dispersion.OPEN else {}
+    X = np.asarray(source.simulate(m, rng, **noise), dtype=float)
     if loss.data in (Data.REAL, Data.NONNEGATIVE):
         X *= rng.random(SHAPE) < share
         m *= share

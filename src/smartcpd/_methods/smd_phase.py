@@ -191,7 +191,7 @@ class Sweeper:
         return storage.n_cells / storage.n_observed if self.settings.n_fibers else 1.0
 
     def _units(self, A: np.ndarray) -> list[float]:
-        """What doubles or halves a typical entry of each factor, in the dual."""
+        """What changes a typical entry of each factor by about its own size, in the dual."""
         parts = np.split(A.astype(np.float64), offsets(self.problem.shape)[1:-1])
         typical = [float(np.sqrt(np.mean(part**2))) or 1.0 for part in parts]
         return [phi.unit(a) for phi, a in zip(self.phase.mirrors, typical, strict=True)]

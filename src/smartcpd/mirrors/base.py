@@ -12,6 +12,8 @@ from smartcpd._common.piece import Piece
 from smartcpd._kernels.blocks import formula_block, move_block, transform_block
 from smartcpd._kernels.compiling import Block
 
+INSIDE = 0.7
+"""Share of the way to twice or half an entry that a typical first step goes."""
 MAX_GROWTH = 100.0
 """The most one step may multiply an entry by, under maps whose dual has an upper end.
 
@@ -35,6 +37,9 @@ class Mirror(Piece):
     >>> mirrors.get("power(3)").params
     (3.0, inf)
     """
+
+    dual_ends: ClassVar[bool] = True
+    """Whether the range of the dual has an end that a step can reach."""
 
     signed: ClassVar[bool] = False
     """Whether phi is defined for negative entries."""
@@ -107,14 +112,20 @@ class Mirror(Piece):
         return self.potential(a, p) - self.potential(b, p) - slope * (a - b)
 
     def unit(self, a: float) -> float:
-        """Return the step in the dual that doubles an entry a, or that halves it if that is less.
+        """Return a step in the dual that changes an entry a by about its own size.
 
-        phi'(2a) - phi'(a) stays inside a range with an upper end, which for -log a is only 1 / a
-        away; phi'(a) - phi'(a/2) inside one with a lower end, at which components die.
+        Where the dual has an end, it is a share of the step that doubles the entry, or that halves
+        it if that is less: phi'(2a) - phi'(a) stays inside a range with an upper end, which for
+        -log a is only 1 / a away, and phi'(a) - phi'(a/2) inside one with a lower end, at which
+        components die. Elsewhere it is a phi''(a).
         """
+        if not self.dual_ends:
+            h = 1e-4 * a
+            return float(
+                (self.to_dual(a + h, self.params) - self.to_dual(a - h, self.params)) / 2e-4
+            )
         low, middle, high = (self.to_dual(a * ratio, self.params) for ratio in (0.5, 1.0, 2.0))
-        # A map of signed entries has a dual without ends.
-        return float(high - middle if self.signed else min(high - middle, middle - low))
+        return float(INSIDE * min(high - middle, middle - low))
 
     def move_block(self, dtype: str) -> Block:
         """Return ``move`` compiled for whole arrays of a type."""

@@ -29,6 +29,7 @@ class Entropy(Mirror):
     """
 
     name = "entropy"
+    dual_ends = False
 
     @property
     def max_growth(self):

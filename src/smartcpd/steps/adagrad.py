@@ -18,12 +18,12 @@ class Adagrad(Step):
     Parameters
     ----------
     eta : float, optional
-        By default half the change in the dual that doubles a typical entry, or that halves it if
-        that is less; no step then more than doubles or halves any entry towards an end of the
-        dual. The paper's rule has 1.
+        By default the change in the dual that changes a typical entry by about its own size: 1
+        for the entropy map, where the paper's rule has no factor. No step then more than doubles
+        or halves an entry towards an end of the dual.
     b : float, optional
-        By default the mean square of the first gradients of the fit, since b has their units; the
-        paper's 1e-5 is right at the scale of its experiments.
+        By default a thousandth of the mean square of the first gradients of the fit, since b has
+        their units; the paper's 1e-5 is right at the scale of its experiments.
     past_only : bool, optional
         Leave the current gradient out of the sum, as the paper prints it. Needs an eta and a b, as
         nothing else bounds the first step.
@@ -58,8 +58,8 @@ class Adagrad(Step):
         return 2.0 if self.eta is None else super().max_ratio
 
     def params(self, probe):
-        b = probe.gradient_square if self.b is None else self.b
-        return self.eta or 0.5 * probe.unit, b
+        b = 1e-3 * probe.gradient_square if self.b is None else self.b
+        return self.eta or probe.unit, b
 
     @staticmethod
     def gamma(g, c, d, s, k, p):

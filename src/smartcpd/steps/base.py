@@ -20,8 +20,7 @@ class Probe:
     gradient_square : float
         Mean square of the entries of the fit's first sampled gradients.
     unit : float
-        The change in the dual that doubles a typical entry of the factor, or halves it if that is
-        less.
+        The change in the dual that changes a typical entry of the factor by about its own size.
 
     Examples
     --------
