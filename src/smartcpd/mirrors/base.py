@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,8 +12,10 @@ from smartcpd._common.piece import Piece
 from smartcpd._kernels.blocks import formula_block, move_block, transform_block
 from smartcpd._kernels.compiling import Block
 
+INSIDE = 0.7
+"""Share of the way to twice or half an entry that a typical first step goes."""
 MAX_GROWTH = 100.0
-"""The most one step may multiply an entry by.
+"""The most one step may multiply an entry by, under maps whose dual has an upper end.
 
 Where the step leaves the range of the dual, the minimiser lies at infinity; the entry then grows by
 this factor instead. Clipping to the other end would send it to zero.
@@ -32,19 +35,31 @@ class Mirror(Piece):
     --------
     >>> from smartcpd import mirrors
     >>> mirrors.get("power(3)").params
-    (3.0, 0.0)
+    (3.0, inf)
     """
+
+    dual_ends: ClassVar[bool] = True
+    """Whether the range of the dual has an end that a step can reach."""
 
     signed: ClassVar[bool] = False
     """Whether phi is defined for negative entries."""
 
-    max_growth: ClassVar[float] = MAX_GROWTH
-    """The most one step may multiply an entry by."""
+    @property
+    def max_growth(self) -> float:
+        """The most one step may multiply an entry by."""
+        return MAX_GROWTH
 
     @property
     def params(self) -> tuple[float, float]:
         """The two numbers that the compiled formulas receive as p."""
-        return self.pair
+        return self.limited(math.inf)
+
+    def limited(self, ratio: float) -> tuple[float, float]:
+        """Return `params` with the most by which a step may change an entry towards a dual's end.
+
+        A step that is short for one entry can reach the end from another.
+        """
+        return self.pair[0], ratio
 
     @property
     def floor(self) -> float:
@@ -97,10 +112,20 @@ class Mirror(Piece):
         return self.potential(a, p) - self.potential(b, p) - slope * (a - b)
 
     def unit(self, a: float) -> float:
-        """Return a phi''(a): the step in the dual that changes an entry a by its own size."""
-        h = 1e-4 * a
-        p = self.params
-        return float((self.to_dual(a + h, p) - self.to_dual(a - h, p)) / 2e-4)
+        """Return a step in the dual that changes an entry a by about its own size.
+
+        Where the dual has an end, it is a share of the step that doubles the entry, or that halves
+        it if that is less: phi'(2a) - phi'(a) stays inside a range with an upper end, which for
+        -log a is only 1 / a away, and phi'(a) - phi'(a/2) inside one with a lower end, at which
+        components die. Elsewhere it is a phi''(a).
+        """
+        if not self.dual_ends:
+            h = 1e-4 * a
+            return float(
+                (self.to_dual(a + h, self.params) - self.to_dual(a - h, self.params)) / 2e-4
+            )
+        low, middle, high = (self.to_dual(a * ratio, self.params) for ratio in (0.5, 1.0, 2.0))
+        return float(INSIDE * min(high - middle, middle - low))
 
     def move_block(self, dtype: str) -> Block:
         """Return ``move`` compiled for whole arrays of a type."""

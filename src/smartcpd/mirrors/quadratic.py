@@ -19,6 +19,7 @@ class Quadratic(Mirror):
     """
 
     name = "quadratic"
+    dual_ends = False
     signed = True
 
     @property
