@@ -47,7 +47,7 @@ def _run(task: Task) -> Result:
 
     def loop() -> Status:
         B = descents.reduced(A) if A.shape[1] > problem.rank else A
-        return descents.run(B, "finish", finished(problem)).status()
+        return descents.run(B, "finish", finished(problem)).status
 
     return tracker.follow(loop)
 

@@ -58,11 +58,14 @@ class Candidate:
     A: np.ndarray
     loss: float
     settled: bool
+    origins: tuple[str, ...] = ()
+    """Names of what it came from, where that is known; see `Run.origins` of findings."""
 
-    def status(self, remark: str = "") -> Status:
-        """Return the status of a fit that ends here."""
+    @property
+    def status(self) -> Status:
+        """The status of a fit that ends here."""
         if self.settled:
-            return Status(True, f"Converged: the loss settled at {self.loss:.6g}. {remark}".strip())
+            return Status(True, f"Converged: the loss settled at {self.loss:.6g}.")
         return Status(
             False,
             f"Stopped after {MOST_STEPS} quasi-Newton steps before the loss settled; fit again "
