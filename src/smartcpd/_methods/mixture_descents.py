@@ -24,10 +24,10 @@ from smartcpd._problem.problem import Problem
 
 WINDOW = 10
 """Number of passes over which progress is judged."""
-FINISHED = (5e-5, 5e-4, 1e-2)
+FINISHED = (2e-5, 2e-5, 1e-2)
 """What a finish may leave: this share of the loss, but no less and no more than these shares of its
 resolution."""
-COMPARED = 5.0
+COMPARED = 10.0
 """How many times as much a run may leave that is only to be compared with others."""
 MOST_PASSES = 2000
 SMOOTHING = 3.0
@@ -37,7 +37,7 @@ COOLING = (SMOOTHING, SMOOTHING, 1.0, 0.3)
 """The smoothing of the passes after components were merged."""
 Step = Callable[[Mixture, float], Mixture]
 """A pass that begins with a mixture, and smooths what it leads to by so many events."""
-MERGES = 4
+MERGES = 3
 """In how many turns a wide mixture is merged to the rank, with passes in between."""
 
 
@@ -155,7 +155,7 @@ class _Descent(Extrapolated[Mixture]):
         last, before = self._gain(1), self._gain(2)
         if not math.isfinite(before):
             return False
-        falling = min(max(last / before, 0.5), 0.9) if before > 0 else 0.5
+        falling = min(max(last / before, 0.5), 0.95) if before > 0 else 0.5
         left = last * falling / (1 - falling)
         return left <= self.leaves * self._allowance(A)
 

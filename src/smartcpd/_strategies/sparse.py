@@ -43,6 +43,9 @@ FEW_EVENTS = 20
 SEARCHES = 3
 """Number of searches at the usual effort, if no two of them find the same."""
 FEWEST = 2
+AS_GOOD = (2e-4, 0.1)
+"""Losses of independent searches are as good as each other if they differ by less than the first
+share of their size and the second one of their resolution."""
 RACED = 3
 """How many members of a population are tried under the loss of the problem, where that is not the
 one of counts."""
@@ -97,10 +100,10 @@ class SparseSearch:
             self.runs.append(self._run(number))
             if number < max(FEWEST, self.settings.n_init):
                 continue
-            if self._findings(self._ranked[0]).confirmed:
+            if self._has_found_enough:
                 break
             self.runs.append(self._bred(number))
-            if self._findings(self._ranked[0]).confirmed:
+            if self._has_found_enough:
                 break
         chosen = self._ranked[0]
         findings = self._findings(chosen)
@@ -108,6 +111,22 @@ class SparseSearch:
         self.tracker.finding = findings.sentence
         self.tracker.comparison = self._compared(chosen)
         return ended.status
+
+    @property
+    def _has_found_enough(self) -> bool:
+        """Whether the lowest loss was found twice, with the same components or with others that
+        are as good: more searches would then gain nothing that matters.
+        """
+        best = self._ranked[0]
+        if self._findings(best).confirmed:
+            return True
+        margin = min(
+            AS_GOOD[0] * abs(best.loss), AS_GOOD[1] * self.path.descents.resolution(best.A)
+        )
+        return any(
+            run.loss - best.loss <= margin and not set(run.origins) & set(best.origins)
+            for run in self.runs
+        )
 
     def _run(self, number: int) -> Candidate:
         """A search that is independent of all others."""
