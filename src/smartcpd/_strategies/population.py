@@ -67,15 +67,21 @@ class Population:
     def __post_init__(self) -> None:
         self.passes = Passes.over(self.problem, self.n_threads, losses.get("poisson"))
         self.nnz = self.problem.storage.n_stored
-        self.size = int(np.clip(round(WORK / max(self.nnz, 1)), 1, MOST))
+        entries = max(self.nnz, sum(self.problem.shape))
+        self.size = int(np.clip(round(WORK / entries), 1, MOST))
         resolution = self.problem.freedom / self.problem.storage.n_observed
         self.twins = TWINS * resolution
 
     def bred(self) -> list[Mixture]:
         """Make a population and breed it; return its members, the best first."""
-        members = sorted((self._start() for _ in range(self.size)), key=itemgetter(0))
+        members = [self._start()]
+        while len(members) < self.size and not self._is_over:
+            members.append(self._start())
+        members.sort(key=itemgetter(0))
         patience = PATIENCE * self.size
         for _ in range(CHILDREN * self.size if self.size > 1 else 0):
+            if self._is_over:
+                break
             lowest = members[0][0]
             one, two = self.rng.choice(self.size, 2, replace=False)
             both = members[one][1].beside(members[two][1])
@@ -84,6 +90,11 @@ class Population:
             if patience <= 0:
                 break
         return [mixture for _, mixture in members]
+
+    @property
+    def _is_over(self) -> bool:
+        """Whether the user wants no more epochs; a member counts as one."""
+        return self.tracker.epoch >= self.tracker.settings.stopping.max_epochs
 
     def _admit(self, members: list[Member], child: Member) -> None:
         """Put a child in the place of its twin or of the worst, if it is better."""
