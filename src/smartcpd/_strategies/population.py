@@ -35,7 +35,7 @@ CHILDREN, PATIENCE = 2, 1
 a lower loss before breeding ends."""
 TWINS = 1e-3
 """Losses that differ by less than this share of their resolution belong to the same mixture."""
-LEAST_SAMPLE, EVENTS_A_PARAMETER = 1 << 16, 3
+LEAST_SAMPLE, EVENTS_A_PARAMETER = 1 << 15, 2
 """The least number of nonzeros of a sample, and of nonzeros for each parameter."""
 
 Member = tuple[float, Mixture]
