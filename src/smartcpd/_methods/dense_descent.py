@@ -21,8 +21,13 @@ there, and descents are slow."""
 
 
 def is_crowded(problem: Problem) -> bool:
-    """Whether there are more components than a mode has rows."""
-    return problem.rank > min((n for n in problem.shape if n > 1), default=1)
+    """Whether there are more components than a mode has rows, in each of three modes that modes
+    can be joined to: solutions abound then.
+    """
+    joined = [1] * min(3, len(problem.shape))
+    for size in sorted(problem.shape, reverse=True):
+        joined[joined.index(min(joined))] *= size
+    return problem.rank > min((n for n in joined if n > 1), default=1)
 
 
 def finished(problem: Problem) -> float:

@@ -37,11 +37,16 @@ those of its blocks.
 """
 SETTLED_STEPS = 5
 MOST_STEPS = 500
+JOINED = 0.04
+"""A run that has the components of its rival ends when what its loss is higher by is this share of
+the resolution."""
 MILESTONE = 20
 PATIENCE = 10
 """A run has lost if, at its present pace, it would take more than so many times the steps between
 two milestones to come as low as its rival.
 """
+IN_REACH = 0.3
+"""A run that is no further behind than this, relative to the resolution, has not lost."""
 PRECISIONS = ("float32", "float64")
 DEFAULT_TOL = 0.02
 FLOOR = 1e-2
@@ -156,8 +161,8 @@ class Descents:
     ) -> Candidate:
         """Make steps until a few in a row gain less than ``tau`` of the resolution, or ``most`` of
         them; or until a loss as low as the ``rival``'s seems out of reach. A run that ``joins``
-        ends when it has the rival's components, and is given the loss of those. A ``rough`` run
-        makes all its steps, in float32.
+        ends when it has the rival's components and about its loss. A ``rough`` run makes all its
+        steps, in float32.
         """
         descent = _Descent(self, A, phase, tau * self._care, rival, joins, rough)
         return self.tracker.stage(lambda: descent.run(most), *self.changing)
@@ -233,8 +238,7 @@ class _Descent:
         if settled is not None:
             return Candidate(self.newton.point.A, self.newton.point.value, settled)
         if self.rival is not None and self._has_joined(self.rival):
-            loss = min(self.rival.loss, self.newton.point.value)
-            return Candidate(self.newton.point.A, loss, self.rival.settled)
+            return Candidate(self.newton.point.A, self.newton.point.value, self.rival.settled)
         self.iteration += 1
         if self.iteration < self.most:
             return None
@@ -269,7 +273,8 @@ class _Descent:
         if self.iteration % MILESTONE == 0:
             value = newton.point.value
             rival = math.inf if self.rival is None else self.rival.loss
-            if value - rival > PATIENCE * (self.milestone - value):
+            gap = value - rival
+            if gap > max(PATIENCE * (self.milestone - value), IN_REACH * resolution):
                 return False
             self.milestone = value
         return None
@@ -280,6 +285,8 @@ class _Descent:
         if not self.joins or self.iteration % SETTLED_STEPS:
             return False
         A, shape = self.newton.point.A, self.descents.region.shape
+        if self.newton.point.value - rival.loss > JOINED * self.resolution:
+            return False
         return same_components(parts(A, shape), parts(rival.A, shape))
 
     def _switch(self) -> None:

@@ -17,7 +17,7 @@ from smartcpd._methods.coupled_hessian import CoupledHessian
 from smartcpd._methods.preconditioner import Preconditioner
 from smartcpd._objectives.fisher_weights import Marginals
 from smartcpd._problem.checkpoints.values import kept_value
-from smartcpd.losses import Loss
+from smartcpd.losses import Domain, Loss
 
 MEMORY = 20
 REFRESH = (0, 5, 20, 50, 100, 200)
@@ -28,6 +28,11 @@ KEPT_SLOPE = 0.3
 """If bounds cut the slope of a direction to less than this, it is computed anew without the
 entries that run into them."""
 FREEZES = 4
+LEAST, NEGLIGIBLE = 0.01, 1e-4
+"""What a step leaves of an entry, at the least, as long as the entry is not negligible next to its
+column's mean. Where several entries became 0 at once, the model would be 0 where data is not: the
+loss is nearly infinite there, and no step of any use leads away from it.
+"""
 TINY = 1e-200
 
 Function = Callable[[np.ndarray], tuple[float, np.ndarray]]
@@ -72,13 +77,14 @@ class QuasiNewton:
         self.iteration = 0
         self.is_near = False
         self.pairs: list[tuple[np.ndarray, np.ndarray, float]] = []
+        self.low = region.low
         self.switch(function, A, noise)
 
     def switch(self, function: Function, A: np.ndarray, noise: float = 0.0) -> None:
         """Go on with another function of nearly the same shape, from another point."""
         self.function = function
         self.noise = noise
-        self.point = self._evaluate(self._clip(A))
+        self.point = self._evaluate(np.clip(A, self.region.low, self.region.high))
 
     def come_near(self) -> None:
         """Guess the Hessian for all factors together from here on."""
@@ -92,6 +98,7 @@ class QuasiNewton:
         """
         if self.iteration in REFRESH or self.iteration % REFRESH[-1] == 0:
             self._refresh()
+        self.low = self._reach()
         self.iteration += 1
         for direction in (self._quasi_newton, self._without_memory, self._cautious):
             D = direction()
@@ -127,7 +134,7 @@ class QuasiNewton:
             T = A + D
             beyond = (self.region.low > T) | (self.region.high < T)
             towards = beyond & (D * G < 0)
-            D = np.where(towards, self._clip(T) - A, np.where(beyond, 0.0, D))
+            D = np.where(towards, self._within(T) - A, np.where(beyond, 0.0, D))
             if float(np.vdot(G, D)) <= KEPT_SLOPE * slope:
                 break
             free &= ~beyond
@@ -142,7 +149,19 @@ class QuasiNewton:
         A, G = self.point.A, self.point.gradient
         size = np.abs(A) + 1e-3 * np.abs(A).mean(axis=0)
         D = -size * G / (np.abs(G) + size / (0.3 * self.hessian.diagonal()) + TINY)
-        return self._clip(A + D) - A
+        return self._within(A + D) - A
+
+    def _within(self, A: np.ndarray) -> np.ndarray:
+        """The entries that a step from the present point may lead to."""
+        return np.clip(A, self.low, self.region.high)
+
+    def _reach(self) -> np.ndarray:
+        """Return how low entries may go in one step."""
+        A, low = self.point.A, self.region.low
+        if self.region.loss.domain is not Domain.NONNEGATIVE or low.min() < 0:
+            return low
+        above = A - low
+        return np.where(above > NEGLIGIBLE * above.mean(axis=0), low + LEAST * above, low)
 
     def _two_loops(self, G: np.ndarray, free: np.ndarray) -> np.ndarray:
         """Minus the approximate inverse Hessian of the free entries times G."""
@@ -165,7 +184,7 @@ class QuasiNewton:
         length = 1.0
         slack = self.noise * abs(self.point.value)
         for _ in range(BACKTRACKS):
-            found = self._evaluate(self._clip(self.point.A + length * D))
+            found = self._evaluate(self._within(self.point.A + length * D))
             drop = found.value - self.point.value
             if drop <= ARMIJO * length * slope + slack and np.isfinite(found.gradient).all():
                 return found
@@ -185,6 +204,3 @@ class QuasiNewton:
         with np.errstate(over="ignore", invalid="ignore"):  # a trial may go too far
             value, gradient = self.function(A)
         return Point(A, value, gradient)
-
-    def _clip(self, A: np.ndarray) -> np.ndarray:
-        return np.clip(A, self.region.low, self.region.high)

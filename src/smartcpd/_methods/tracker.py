@@ -163,7 +163,9 @@ class Tracker:
 
     def check_time(self) -> None:
         """End a stretch without records when the user's time is over."""
-        if self.out_of_time and self.history:
+        if self.out_of_time:
+            if not self.history:
+                self._remember(self.best, self._sample.estimate(self.best), "start")
             self.ended = True
             raise EndedError(self.settings.stopping.out_of_time(self.epoch))
 

@@ -27,16 +27,21 @@ from smartcpd._strategies.base import Search, Strategy
 from smartcpd._strategies.dense_starts import DenseStarts
 from smartcpd._strategies.evidence import log_evidence
 from smartcpd._strategies.findings import Findings, Run
+from smartcpd._strategies.heats import Heats
 from smartcpd._strategies.starts import random_factors
+from smartcpd.losses import Dispersion
 
 AGREED_STEPS, ALIKE = 60, 0.7
 """A start that was found twice is trusted if its finish takes no more steps than this, and leaves
 its components alike, by the product of their cosines."""
 WIDE_STEPS, CROWDED_WIDE_STEPS = 20, 60
-RUNS, CROWDED_RUNS = (2, 5), (20, 24)
+RUNS, CROWDED_RUNS = (2, 9), (20, 24)
 """The least and the largest number of runs; the second pair where there are more components than a
 mode has rows.
 """
+STARTS, MOST_STARTS = 3, 9
+OFTEN = 1 / 3
+DISPERSED = 1.5
 COMPARED = 5e-4
 """What a run that is to be compared may still gain, relative to the resolution of the loss."""
 COMPRESSED = "a compressed tensor"
@@ -60,8 +65,10 @@ class DenseSearch:
         self.tracker = Tracker(problem, settings, observe, rng)
         self.descents = Descents(problem, settings, self.tracker, rng)
         self.starts = DenseStarts(problem, self.descents, rng)
+        self.heats = Heats(problem, self.descents, rng)
         self.crowded = is_crowded(problem)
         self.n_init = settings.n_init
+        self.effort = settings.effort
         self.runs: list[Candidate] = []
         self.bred: list[Candidate] = []
 
@@ -76,14 +83,15 @@ class DenseSearch:
         A = self.tracker.stage(self.starts.agreed)
         if A is not None:
             found = self.descents.run(A, "finish", finished(self.problem), AGREED_STEPS)
-            if found.settled and self._alike(A, found.A) and not self.crowded and self.n_init == 1:
+            if found.settled and self._alike(A, found.A) and self._explains_all(found):
                 return found.status
             found = self.descents.run(found.A, "run 1", COMPARED * self._care)
             self.runs.append(replace(found, origins=(COMPRESSED,)))
-        fewest, most = (max(n, self.n_init) for n in (CROWDED_RUNS if self.crowded else RUNS))
+        fewest, usual = CROWDED_RUNS if self.crowded else RUNS
+        most = max(1, self.n_init, math.ceil(self.effort * usual))
         for number in range(len(self.runs) + 1, most + 1):
             self._run(number)
-            if number >= fewest and self._findings(self._ranked()[0]).confirmed:
+            if number >= max(fewest, self.n_init) and self._is_decided:
                 break
         chosen = self._chosen()
         if chosen is not self._ranked()[0]:
@@ -94,9 +102,30 @@ class DenseSearch:
         self.tracker.comparison = self._compared(chosen)
         return status
 
+    def _explains_all(self, found: Candidate) -> bool:
+        """Whether what a run leaves is noise, as far as the loss can tell, so that there is nothing
+        better to be searched for."""
+        if self.crowded or self.n_init > 1:
+            return False
+        if self.problem.loss.dispersion in (Dispersion.OPEN, Dispersion.UNKNOWN):
+            return True
+        return self.descents.sample.dispersion(found.A) < DISPERSED
+
+    @property
+    def _is_decided(self) -> bool:
+        """Whether the best run so far was found again, and often enough that there are not many
+        other solutions."""
+        n_found = len(self._findings(self._ranked()[0]).found)
+        return n_found >= max(2, OFTEN * len(self.runs))
+
     def _run(self, number: int) -> None:
         """Make another run: from a start of its own, or, now and then, from the best two so far."""
-        if len(self.runs) >= 2 and len(self.bred) < len(self.runs) // 2:
+        if not self.crowded and self.runs:
+            A = self.tracker.stage(lambda: self.heats.winner(self._n_starts, f"run {number}"))
+            self.runs.append(
+                replace(self._descended(A, f"run {number}"), origins=(f"start {number}",))
+            )
+        elif len(self.runs) >= 2 and len(self.bred) < len(self.runs) // 2:
             one, two = self._ranked()[:2]
             # The two are put side by side, each at half its size.
             both = np.hstack([one.A, two.A]) * 0.5 ** (1 / len(self.problem.shape))
@@ -108,12 +137,21 @@ class DenseSearch:
             found = self._narrowed(wide, f"run {number}")
             self.runs.append(replace(found, origins=(origin,)))
 
+    @property
+    def _n_starts(self) -> int:
+        """How many starts compete for the next run: the more, the longer nothing is decided."""
+        return min(STARTS * max(1, len(self.runs) - 1), MOST_STARTS) if len(self.runs) > 1 else 1
+
     def _narrowed(self, A: np.ndarray, phase: str) -> Candidate:
         """Descend from a wide start to a candidate of the right rank."""
         steps = CROWDED_WIDE_STEPS if self.crowded else WIDE_STEPS
         wide = self.descents.run(A, f"{phase}, {A.shape[1]} components", most=steps, rough=True)
+        return self._descended(self.descents.reduced(wide.A), phase)
+
+    def _descended(self, A: np.ndarray, phase: str) -> Candidate:
+        """Descend to an end, unless the best run so far seems out of reach."""
         return self.descents.run(
-            self.descents.reduced(wide.A),
+            A,
             phase,
             COMPARED * self._care,
             rival=next(iter(self._ranked()), None),

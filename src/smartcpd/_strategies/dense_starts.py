@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from smartcpd._common.factors import balanced
 from smartcpd._common.stacked import parts, stack
 from smartcpd._data.storage import Dense
 from smartcpd._methods.descents import Descents
@@ -14,7 +15,15 @@ from smartcpd._methods.expected_counts import serves
 from smartcpd._methods.mixture import Mixture
 from smartcpd._methods.mm import Passes
 from smartcpd._problem.problem import Problem
-from smartcpd._strategies.compression import Core, Filling, Scales, Starts, expanded, is_linear
+from smartcpd._strategies.compression import (
+    Core,
+    Filling,
+    Joining,
+    Scales,
+    Starts,
+    expanded,
+    is_linear,
+)
 from smartcpd._strategies.starts import random_factors
 from smartcpd.losses import Data, Domain
 
@@ -45,7 +54,10 @@ class DenseStarts:
 
     def __init__(self, problem: Problem, descents: Descents, rng: np.random.Generator) -> None:
         self.problem = problem
-        self.storage = problem.stored_as(Dense)
+        self.joining = Joining.of(problem.shape, problem.rank)
+        self.whole = problem.stored_as(Dense)
+        # What stands for missing cells is a model of the modes as they are.
+        self.storage = self.whole if self.whole.n_missing else self.joining.joined(self.whole)
         self.descents = descents
         self.rng = rng
         lows = parts(descents.region.low, problem.shape)
@@ -55,7 +67,7 @@ class DenseStarts:
         """Have everything compiled before a clock starts."""
         if self.core_tells:
             for rank in (self.problem.rank, math.ceil(WIDTH * self.problem.rank)):
-                some = np.zeros([min(rank, size) for size in self.problem.shape])
+                some = np.zeros([min(rank, size) for size in self.storage.shape])
                 Starts.random(some, 1, 1, np.random.default_rng(0)).sweep(0)
 
     def agreed(self) -> np.ndarray | None:
@@ -68,8 +80,7 @@ class DenseStarts:
             if best.agree():
                 return self._expanded(core, best.best(1).factors_of(0))
             before = best.residuals.max()
-            best.sweep(SWEEPS_A_CHECK)
-            self.descents.tracker.check_time()
+            self._sweep(best, SWEEPS_A_CHECK)
             behind = np.ptp(best.residuals)
             if behind > PATIENCE * (before - best.residuals.max()):
                 best = best.best(1).joined(self._first(core).best(1))
@@ -78,15 +89,21 @@ class DenseStarts:
     def _first(self, core: Core) -> Starts:
         """A few random starts after as many sweeps as tell which are worth going on with."""
         starts = Starts.random(core.core, self.problem.rank, FIRST_STARTS, self.rng)
-        starts.sweep(FIRST_SWEEPS)
+        self._sweep(starts, FIRST_SWEEPS)
         return starts
+
+    def _sweep(self, starts: Starts, times: int) -> None:
+        """Sweep, and look at the clock now and then."""
+        for _ in range(times // SWEEPS_A_CHECK):
+            starts.sweep(SWEEPS_A_CHECK)
+            self.descents.tracker.check_time()
 
     def wide(self) -> np.ndarray:
         """A start with more components than the rank."""
         problem, width = self.problem, math.ceil(WIDTH * self.problem.rank)
         if self.core_tells:
             starts = Starts.random(self._wide_core.core, width, WIDE_STARTS, self.rng)
-            starts.sweep(WIDE_SWEEPS)
+            self._sweep(starts, WIDE_SWEEPS)
             return self._expanded(self._wide_core, starts.best(1).factors_of(0))
         if serves(problem):
             return self._multiplied(THIN_WIDTH * problem.rank)
@@ -123,14 +140,15 @@ class DenseStarts:
         for _ in range(FILLINGS):
             core = Core.of(self.storage, self._scales, self.problem.rank, filling)
             starts = Starts.random(core.core, self.problem.rank, FIRST_STARTS, rng)
-            starts.sweep(FIRST_SWEEPS)
+            self._sweep(starts, FIRST_SWEEPS)
             factors = expanded(core, starts.best(1).factors_of(0), self.nonnegative, rng)
             filling = Filling(factors)
-            self.descents.tracker.check_time()
         return filling
 
     def _expanded(self, core: Core, components: list[np.ndarray]) -> np.ndarray:
         """Components of a core as stacked factors; nonnegative models get the mean of the data."""
+        if self.storage is not self.whole:
+            core, components = self._split(core, components)
         factors = expanded(core, components, self.nonnegative, self.rng)
         if self.problem.loss.domain is Domain.NONNEGATIVE:
             level = self.problem.loss.link(self.storage.mean())
@@ -138,6 +156,20 @@ class DenseStarts:
             if level > 0 and now > 0:
                 factors = [A * (level / now) ** (1 / len(factors)) for A in factors]
         return self.descents.inside(stack(factors))
+
+    def _split(self, core: Core, components: list[np.ndarray]) -> tuple[Core, list[np.ndarray]]:
+        """Components of a core of joined modes as those of a core of all modes, after some sweeps
+        there."""
+        parts = zip(core.bases, components, core.scales.rows, strict=True)
+        factors = self.joining.split([U @ A / s[:, None] for U, A, s in parts])
+        scales = Scales.of(self.whole, self.problem.loss)
+        width = components[0].shape[1]
+        of_all = Core.of(self.whole, scales, width)
+        pairs = zip(of_all.bases, balanced(factors), scales.rows, strict=True)
+        inner = np.concatenate([U.T @ (A * s[:, None]) for U, A, s in pairs])
+        starts = Starts(of_all.core, inner[None])
+        self._sweep(starts, FIRST_SWEEPS)
+        return of_all, starts.factors_of(0)
 
     def _multiplied(self, width: int) -> np.ndarray:
         """A random start after some multiplicative passes, which is best where events are few."""
