@@ -5,7 +5,6 @@ under losses without multiplicative updates.
 from __future__ import annotations
 
 from smartcpd._common.stacked import stack
-from smartcpd._data.storage import Dense, SparseTensor
 from smartcpd._methods.base import Method, Result, Task
 from smartcpd._methods.descents import FINISHED, Descents
 from smartcpd._methods.sparse_descent import SparseDescents
@@ -45,15 +44,6 @@ def check_dense(problem: Problem, solver: str) -> None:
         )
 
 
-def _check(problem: Problem) -> None:
-    """Refuse what no descent serves."""
-    check_bounds(problem, "quasi-newton")
-    if not isinstance(problem.storage, Dense | SparseTensor):
-        raise IncompatibleError(
-            f"Solver 'quasi-newton' reads tensors in memory; got {problem}. Use solver='auto'."
-        )
-
-
 def _run(task: Task) -> Result:
     """Descend from a start; superfluous components are merged first."""
     problem = task.problem
@@ -71,4 +61,4 @@ def _run(task: Task) -> Result:
     return tracker.follow(loop)
 
 
-quasi_newton = Method("quasi-newton", _run, _check)
+quasi_newton = Method("quasi-newton", _run, lambda problem: check_bounds(problem, "quasi-newton"))

@@ -22,7 +22,7 @@ from smartcpd._methods.tracker import Tracker
 from smartcpd._objectives.cell_sample import CellSample
 from smartcpd._problem.problem import Problem
 
-WINDOW = 10
+WINDOW = 5
 """Number of passes over which progress is judged."""
 FINISHED = (2e-5, 2e-5, 1e-2)
 """What a finish may leave: this share of the loss, but no less and no more than these shares of its
@@ -155,7 +155,7 @@ class _Descent(Extrapolated[Mixture]):
         last, before = self._gain(1), self._gain(2)
         if not math.isfinite(before):
             return False
-        falling = min(max(last / before, 0.5), 0.95) if before > 0 else 0.5
+        falling = min(max(last / before, 0.7), 0.95) if before > 0 else 0.7
         left = last * falling / (1 - falling)
         return left <= self.leaves * self._allowance(A)
 

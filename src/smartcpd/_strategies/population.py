@@ -28,7 +28,7 @@ WIDTH = 1.5
 """Number of components of a start, relative to the rank."""
 FIRST_PASSES, BRED_PASSES, LAST_PASSES = 15, 4, 6
 """Number of passes of a wide mixture before it is merged, at first and when bred, and after."""
-WORK, MOST = 2e5, 12
+WORK, MOST = 1.5e5, 12
 """A population has as many members as make a pass over all of them so many entries, up to these."""
 CHILDREN, PATIENCE = 2, 1
 """Number of children for each member; and number of children for each member that may come without
