@@ -278,7 +278,7 @@ class TestCommandLine:
         assert "--n-init 3 --consensus" in shown["command"]
 
     def test_without_it_the_note_says_how(self, run):
-        _, out, _ = self.fit(run, "--n-init", 2, "--max-epochs", 3)
+        _, out, _ = self.fit(run, "--n-init", 2, "--max-time", 0.01)
         assert "--consensus runs all of them" in out
 
     def test_it_needs_starts(self, run):

@@ -24,8 +24,9 @@ from smartcpd._methods.tracker import Tracker
 from smartcpd._problem.problem import Problem
 from smartcpd._strategies.starts import marginal_factors
 
-WIDTH = 1.5
-"""Number of components of a start, relative to the rank."""
+WIDTH, LONE_WIDTH = 1.5, 2.0
+"""Number of components of a start, relative to the rank; the second one for a start that will not
+be bred."""
 FIRST_PASSES, BRED_PASSES, LAST_PASSES = 15, 4, 6
 """Number of passes of a wide mixture before it is merged, at first and when bred, and after."""
 WORK, MOST = 1.5e5, 12
@@ -63,12 +64,14 @@ class Population:
     tracker: Tracker
     rng: np.random.Generator
     n_threads: int
+    share: float = 1.0
+    """The size of the population, relative to the largest that is worth while."""
 
     def __post_init__(self) -> None:
         self.passes = Passes.over(self.problem, self.n_threads, losses.get("poisson"))
         self.nnz = self.problem.storage.n_stored
         entries = max(self.nnz, sum(self.problem.shape))
-        self.size = int(np.clip(round(WORK / entries), 1, MOST))
+        self.size = max(1, int(self.share * np.clip(round(WORK / entries), 1, MOST)))
         resolution = self.problem.freedom / self.problem.storage.n_observed
         self.twins = TWINS * resolution
 
@@ -79,7 +82,8 @@ class Population:
             members.append(self._start())
         members.sort(key=itemgetter(0))
         patience = PATIENCE * self.size
-        for _ in range(CHILDREN * self.size if self.size > 1 else 0):
+        n_pairs = self.size * (self.size - 1) // 2
+        for _ in range(min(CHILDREN * self.size, n_pairs)):
             if self._is_over:
                 break
             lowest = members[0][0]
@@ -107,7 +111,7 @@ class Population:
             members.sort(key=itemgetter(0))
 
     def _start(self) -> Member:
-        width = math.ceil(WIDTH * self.problem.rank)
+        width = math.ceil((WIDTH if self.size > 1 else LONE_WIDTH) * self.problem.rank)
         counts = replace(self.problem, loss=losses.get("poisson"))
         factors = marginal_factors(counts, width, self.rng)
         return self._merged(Mixture.of(stack(factors), self.problem.shape), FIRST_PASSES)
