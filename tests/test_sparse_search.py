@@ -14,6 +14,7 @@ NOISE = np.random.default_rng(0)
 MEASURED = SparseTensor(
     COUNTS.indices, COUNTS.values + 0.3 * NOISE.standard_normal(COUNTS.nnz), COUNTS.shape
 )
+EMPTY_OF_SENSE = SparseTensor(NOISE.integers(0, 12, (400, 3)), shape=(12, 12, 12))
 CUSTOM = losses.custom(lambda x, m: (x - m) ** 2.0, lambda x, m: 2.0 * (m - x))
 
 
@@ -36,7 +37,7 @@ class TestOtherLosses:
         best = fit(X.to_dense(), 2, loss, solver="dense", random_state=0)
         assert found.status.converged
         assert found.solver == "sparse"
-        assert found.loss == pytest.approx(best.loss, rel=1e-5)
+        assert found.loss <= best.loss + 1e-5 * abs(best.loss)
 
     def test_small_tensors_are_fitted_as_dense_arrays(self):
         found = fit(MEASURED, 2, "gaussian", random_state=0)
@@ -59,14 +60,12 @@ class TestWhatIsSaid:
         )
 
     def test_of_noise_nothing_is_confirmed(self):
-        cells = np.random.default_rng(1).integers(0, 8, (200, 3))
-        found = fit(SparseTensor(cells, shape=(8, 8, 8)), 4, "poisson", effort=0.5, random_state=0)
+        found = fit(EMPTY_OF_SENSE, 6, "poisson", effort=0.5, random_state=0)
         assert "Not confirmed" in found.status.reason
 
     def test_more_effort_makes_more_runs(self):
-        cells = np.random.default_rng(1).integers(0, 8, (200, 3))
-        X = SparseTensor(cells, shape=(8, 8, 8))
-        little, much = (fit(X, 4, "poisson", effort=e, random_state=0) for e in (0.5, 2.0))
+        given = {"rank": 6, "loss": "poisson", "random_state": 0}
+        little, much = (fit(EMPTY_OF_SENSE, effort=e, **given) for e in (0.5, 1.0))
         assert much.loss <= little.loss
         assert len(much.history.phases) > len(little.history.phases)
 

@@ -29,8 +29,9 @@ WIDTH, LONE_WIDTH = 1.5, 2.0
 be bred."""
 FIRST_PASSES, BRED_PASSES, LAST_PASSES = 15, 4, 6
 """Number of passes of a wide mixture before it is merged, at first and when bred, and after."""
-WORK, MOST = 1.5e5, 12
-"""A population has as many members as make a pass over all of them so many entries, up to these."""
+WORK, LEAST, MOST = 1.5e5, 4, 12
+"""A population has as many members as make a pass over all of them so many entries, up to these;
+where those would be too few to breed, it is a single one."""
 CHILDREN, PATIENCE = 2, 1
 """Number of children for each member; and number of children for each member that may come without
 a lower loss before breeding ends."""
@@ -64,14 +65,13 @@ class Population:
     tracker: Tracker
     rng: np.random.Generator
     n_threads: int
-    share: float = 1.0
-    """The size of the population, relative to the largest that is worth while."""
 
     def __post_init__(self) -> None:
         self.passes = Passes.over(self.problem, self.n_threads, losses.get("poisson"))
         self.nnz = self.problem.storage.n_stored
         entries = max(self.nnz, sum(self.problem.shape))
-        self.size = max(1, int(self.share * np.clip(round(WORK / entries), 1, MOST)))
+        size = min(round(WORK / entries), MOST)
+        self.size = size if size >= LEAST else 1
         resolution = self.problem.freedom / self.problem.storage.n_observed
         self.twins = TWINS * resolution
 

@@ -42,9 +42,8 @@ FEW_EVENTS = 20
 """Number of events a component and row of the longest mode, below which starts differ."""
 SEARCHES = 3
 """Number of searches at the usual effort, if no two of them find the same."""
-FEWEST, FIRST_SHARE = 2, 0.5
-"""Number of searches that are always made, and the size of their populations: where they do not
-agree, those that follow are larger."""
+FEWEST = 2
+"""Number of searches that are always made."""
 AS_GOOD = (2e-4, 0.1)
 """Losses of independent searches are as good as each other if they differ by less than the first
 share of their size and the second one of their resolution."""
@@ -160,12 +159,11 @@ class SparseSearch:
 
     def _from_population(self, number: int) -> np.ndarray:
         """The best of a population of mixtures, under the loss of the problem."""
-        problem, sampled_share = sampled(self.problem, self.rng)
-        share = FIRST_SHARE if number <= FEWEST else 1.0
-        population = Population(problem, self.tracker, self.rng, self.settings.n_threads, share)
+        problem, share = sampled(self.problem, self.rng)
+        population = Population(problem, self.tracker, self.rng, self.settings.n_threads)
         members = population.bred()
         level = self.problem.loss.link(self.storage.mean()) / max(self.storage.mean(), 1e-300)
-        scale = (level / sampled_share) ** (1 / len(self.problem.shape))
+        scale = (level / share) ** (1 / len(self.problem.shape))
         found = [scale * mixture.balanced() for mixture in members]
         if not self.tracker.history:
             self._record(found[0], "start")
