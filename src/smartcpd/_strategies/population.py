@@ -29,7 +29,7 @@ WIDTH, LONE_WIDTH = 1.5, 2.0
 be bred."""
 FIRST_PASSES, BRED_PASSES, LAST_PASSES = 15, 4, 6
 """Number of passes of a wide mixture before it is merged, at first and when bred, and after."""
-WORK, LEAST, MOST = 1.5e5, 4, 12
+WORK, LEAST, MOST = 1.5e5, 2, 12
 """A population has as many members as make a pass over all of them so many entries, up to these;
 where those would be too few to breed, it is a single one."""
 CHILDREN, PATIENCE = 2, 1
