@@ -34,7 +34,8 @@ class TestChoice:
             (COUNTS, {"n_fibers": 5}, "smd"),
             (SPARSE, {}, "sparse"),
             (SPARSE, {"init": TRUTH}, "mm"),
-            (SPARSE, {"loss": "gaussian"}, "smd"),
+            (SPARSE, {"loss": "gaussian"}, "sparse"),
+            (SPARSE, {"loss": "gaussian", "init": TRUTH}, "quasi-newton"),
             (np.broadcast_to(np.uint8(1), (300, 200, 200)), {}, "subsampled"),
         ],
     )

@@ -283,7 +283,7 @@ class TestEnding:
     def test_the_history_says_where_each_row_belongs(self):
         phases = list(fit(X, 3, "poisson", random_state=0).history["phase"])
         assert phases[0] == "start"
-        assert phases[-2:] == ["mm", "rows"]
+        assert phases[-2:] == ["finish", "rows"]
 
 
 def test_merging_keeps_what_is_different():

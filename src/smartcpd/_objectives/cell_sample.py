@@ -52,7 +52,10 @@ class CellSample:
         x, model = self._cells.x, self._cells.model
         of_A, of_B = (self._problem.loss.values_at(x, model(each)) for each in (A, B))
         apart = of_A - of_B - self._mean(of_A - of_B)
-        variance = self._mean(self._cells.own_weights * apart**2)
+        # Nonzeros count once less as zeros, which are rare enough to leave that out of a sum of
+        # squares: in a sample, it could make the sum negative.
+        weights = np.maximum(self._cells.weights, 0.0)
+        variance = float(weights @ (self._cells.own_weights * apart**2))
         return math.sqrt(variance / self._problem.storage.n_observed)
 
     def curvature(self, A: np.ndarray) -> float:

@@ -14,6 +14,7 @@ import numpy as np
 from smartcpd._common.memory import budget
 from smartcpd._data.storage import SparseTensor
 from smartcpd._methods.base import Method, Result, Settings
+from smartcpd._methods.expected_counts import serves
 from smartcpd._methods.lbfgs import lbfgs
 from smartcpd._methods.mm import check as check_mm
 from smartcpd._methods.mm import mm
@@ -102,7 +103,7 @@ def _sampled(problem: Problem, rng: np.random.Generator) -> Problem:
 
 def _solver_for(inner: Problem, settings: Settings) -> Strategy | Method:
     chosen = choice_in_memory(inner, settings)[0]
-    return sparse_start if chosen is sparse else chosen
+    return sparse_start if chosen is sparse and serves(inner) else chosen
 
 
 def _lifted(problem: Problem, inner: Problem, factors: list[np.ndarray]) -> list[np.ndarray]:

@@ -1,0 +1,89 @@
+"""The search for sparse models: what it finds under every kind of loss, and what it says."""
+
+import numpy as np
+import pytest
+
+from smartcpd import SparseTensor, datasets
+from smartcpd._fitting.fit import fit
+from smartcpd._methods.mixture import Mixture
+from smartcpd._methods.mixture_descents import narrowed
+from smartcpd._strategies import population, sparse
+
+COUNTS, _ = datasets.events((20, 16, 12), 2, n_events=3000, random_state=0)
+NOISE = np.random.default_rng(0)
+MEASURED = SparseTensor(
+    COUNTS.indices, COUNTS.values + 0.3 * NOISE.standard_normal(COUNTS.nnz), COUNTS.shape
+)
+EMPTY_OF_SENSE = SparseTensor(NOISE.integers(0, 12, (400, 3)), shape=(12, 12, 12))
+
+
+@pytest.fixture
+def no_dense_arrays(monkeypatch):
+    monkeypatch.setattr(sparse, "AFFORDABLE", {True: 0, False: 0})
+
+
+class TestOtherLosses:
+    """Losses without multiplicative updates."""
+
+    @pytest.mark.parametrize(
+        ("loss", "X"),
+        [("gaussian", MEASURED), ("negative-binomial(2)", COUNTS)],
+    )
+    @pytest.mark.usefixtures("no_dense_arrays")
+    def test_sparse_descents_end_where_dense_ones_do(self, loss, X):
+        found = fit(X, 2, loss, random_state=0)
+        best = fit(X.to_dense(), 2, loss, solver="dense", random_state=0)
+        assert found.status.converged
+        assert found.solver == "sparse"
+        assert found.loss <= best.loss + 1e-5 * abs(best.loss)
+
+    def test_small_tensors_are_fitted_as_dense_arrays(self):
+        found = fit(MEASURED, 2, "gaussian", random_state=0)
+        best = fit(MEASURED.to_dense(), 2, "gaussian", random_state=0)
+        assert found.loss == pytest.approx(best.loss, rel=1e-6)
+
+    @pytest.mark.usefixtures("no_dense_arrays")
+    def test_a_start_of_the_user_s_goes_on_by_quasi_newton_steps(self):
+        start = fit(MEASURED, 2, "gaussian", max_epochs=3, random_state=0)
+        found = fit(MEASURED, 2, "gaussian", init=start.model, random_state=0)
+        assert found.solver == "quasi-newton"
+        assert found.status.converged
+        assert found.loss <= start.loss
+
+
+class TestWhatIsSaid:
+    def test_what_was_planted_is_found_independently(self):
+        assert (
+            "Found independently by 2 of" in fit(COUNTS, 2, "poisson", random_state=0).status.reason
+        )
+
+    def test_of_noise_nothing_is_confirmed_and_more_effort_makes_more_runs(self):
+        given = {"rank": 6, "loss": "poisson", "random_state": 0}
+        little, much = (fit(EMPTY_OF_SENSE, effort=e, **given) for e in (0.5, 1.0))
+        assert "Not confirmed" in little.status.reason
+        assert much.loss <= little.loss
+        assert len(much.history.phases) > len(little.history.phases)
+
+
+def test_samples_keep_their_share_of_the_events(monkeypatch):
+    monkeypatch.setattr(population, "LEAST_SAMPLE", 300)
+    monkeypatch.setattr(population, "EVENTS_A_PARAMETER", 1)
+    problem = sparse.Problem.build(COUNTS, 2, "poisson")
+    some, share = population.sampled(problem, np.random.default_rng(0))
+    assert some.storage.nnz == 300
+    assert share == pytest.approx(300 / COUNTS.nnz, rel=0.2)
+    assert fit(COUNTS, 2, "poisson", random_state=0).status.converged
+
+
+def test_a_mixture_is_narrowed_step_by_step():
+    rng = np.random.default_rng(0)
+    wide = Mixture.of(rng.random((48, 7)), (20, 16, 12))
+    ranks = []
+
+    def step(mixture, smoothing):
+        ranks.append(mixture.rank)
+        return mixture
+
+    assert narrowed(wide, 3, step).rank == 3
+    assert ranks == sorted(ranks, reverse=True)
+    assert len(set(ranks)) > 1
