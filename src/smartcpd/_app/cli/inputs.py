@@ -71,7 +71,7 @@ def refuse_stdin(file: str) -> None:
 
 
 def _some_columns(file: str) -> str:
-    from smartcpd._data.tables.sources import opened
+    from smartcpd._data.tables.opening import opened
 
     with opened(file, None) as source:
         return shlex.quote(joined(list(source.columns)[:3]))

@@ -6,7 +6,8 @@ import shlex
 from typing import Any
 
 from smartcpd._data.tables.columns import Column, Family
-from smartcpd._data.tables.sources import Source, opened
+from smartcpd._data.tables.opening import opened
+from smartcpd._data.tables.sources import Source
 from smartcpd._data.tables.sql import SOURCE, explained, one_row
 from smartcpd._data.tables.wishes import joined
 from smartcpd.errors import InvalidDataError

@@ -11,7 +11,8 @@ from smartcpd._data.labels import Kind, Mode
 from smartcpd._data.tables.columns import Family
 from smartcpd._data.tables.keys import Numbered
 from smartcpd._data.tables.periods import Cycle
-from smartcpd._data.tables.sources import Source, opened
+from smartcpd._data.tables.opening import opened
+from smartcpd._data.tables.sources import Source
 from smartcpd._data.tables.sql import SOURCE, explained, identifier, literal
 from smartcpd._data.tables.wishes import AT, column_names, find_column
 from smartcpd.errors import InvalidDataError
