@@ -15,6 +15,7 @@ from smartcpd.errors import DataNotFoundError, IncompatibleError, InvalidParamet
 
 FORMATS = tuple(module.FORMAT for module in (tns, npy, npz, mat, zarr, netcdf, hdf5, parts))
 TABLES = (".csv", ".tsv", ".txt", ".parquet", ".json", ".jsonl", ".ndjson", ".feather", ".arrow")
+TABLES += (".xlsx", ".db", ".sqlite")
 
 __all__ = ["FORMATS", "Format", "format_of", "read", "write"]
 

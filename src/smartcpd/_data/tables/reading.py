@@ -13,6 +13,8 @@ ORDERS = {"day-first": "dmy", "month-first": "mdy", "year-first": "ymd"}
 """Words for the order of day, month and year."""
 EPOCHS = {"epoch": 10**6, "epoch-ms": 10**3, "epoch-us": 1, "epoch-ns": -(10**3)}
 """Words for times counted from 1970, and the microseconds of one unit; below zero a divisor."""
+ALL = "*"
+"""What stands for all columns that have no format of their own."""
 EXCEL = "excel"
 """The word for days counted from the beginning of 1900, as spreadsheets do."""
 
@@ -32,7 +34,7 @@ class Reading:
     na : tuple of str, optional
         The words that mean a missing value, in place of the usual ones.
     date_format : dict
-        From columns to formats; the format for all others is under ``None``.
+        From columns to formats; the format for all others is under `ALL`.
     melt : dict
         From new modes to the columns that become their labels.
     """
@@ -43,12 +45,12 @@ class Reading:
     decimal: str | None = None
     thousands: str | None = None
     na: tuple[str, ...] | None = None
-    date_format: Mapping[str | None, str] | None = None
+    date_format: Mapping[str, str] | None = None
     melt: Mapping[str, Any] | None = None
 
     def format_of(self, column: str) -> str | None:
         formats = self.date_format or {}
-        return formats.get(column, formats.get(None))
+        return formats.get(column, formats.get(ALL))
 
 
 def as_reading(
@@ -101,10 +103,10 @@ def _codec(encoding: str) -> str:
         ) from None
 
 
-def _formats(given: str | Mapping[str, str] | None) -> dict[str | None, str] | None:
+def _formats(given: str | Mapping[str, str] | None) -> dict[str, str] | None:
     if given is None:
         return None
-    formats: dict[str | None, str] = {None: given} if isinstance(given, str) else dict(given)
+    formats = {ALL: given} if isinstance(given, str) else dict(given)
     for text in formats.values():
         if text not in (*ORDERS, *EPOCHS, EXCEL) and "%" not in str(text):
             raise InvalidParameterError(
