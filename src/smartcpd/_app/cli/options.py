@@ -47,7 +47,12 @@ def in_flags(sentence: str) -> str:
             return f"{flag(found[1])} {shlex.quote(f'{found[3]}={found[4]}')}"
         return flag(found[1]) + ("" if found[2] is not None else " ")
 
-    sentence = sentence.replace("fit without checkpoints", "add --checkpoint-every 0")
+    for said, meant in (
+        ("fit without checkpoints", "add --checkpoint-every 0"),
+        ("header=False", "--no-header"),
+        ("header=True", "--header"),
+    ):
+        sentence = sentence.replace(said, meant)
     return PARAMETER.sub(as_option, sentence)
 
 

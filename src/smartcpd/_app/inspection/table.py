@@ -48,11 +48,7 @@ def check_table(
             found = _facts(source)
             layout, guesses = source.layout, list(source.guesses)
             malformed = source.rejected()
-            if source.header_is_a_guess:
-                guesses.append(
-                    "The first line was taken for the names of columns; if it is data, say "
-                    "--no-header."
-                )
+            guesses += filter(None, [source.guess_about_header])
             rows = found[0].rows if found else 0
             if rows == 0:
                 raise InvalidDataError(f"There is no row in {path}.")

@@ -156,14 +156,14 @@ class Dating:
         inner = parsed(X, family)
         order = next((form.order for form in family if form.order), "")
         value = f"CASE WHEN {self.there} THEN {self._sane(order) if dates else inner} END"
+        explicit = any("%z" in f.text or "%Z" in f.text for f in family)
         at_night = f"count(*) FILTER (CAST({value} AS TIME) <> TIME '00:00:00')"
         found, clocks = one_row(
-            self.sql(f"SELECT count({value}), {at_night if times and dates else '1'} FROM {self.stored}")
+            self.sql(f"SELECT count({value}), {at_night if times and dates and not explicit else '1'} FROM {self.stored}")
         )
         kind = "TIME" if not dates else "TIMESTAMP" if times and clocks else "DATE"
         if kind == "TIMESTAMP" and zoned:
             kind = "TIMESTAMP WITH TIME ZONE"
-            explicit = any("%z" in f.text or "%Z" in f.text for f in family)
             value = value if explicit else f"({value}) AT TIME ZONE 'UTC'"
         else:
             value = f"CAST({value} AS {kind})"

@@ -30,6 +30,8 @@ class Record:
     fields: list[str]
     line: int
     """The line of the file on which it begins, counted from 0."""
+    index: int
+    """How many records are above it, blank lines among them."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class Dialect:
     width : int
         Number of columns.
     skip : int
-        Number of lines of the file above the first row of data.
+        Number of records above the first row of data, blank lines among them.
     names : tuple of str or None
         The names of columns; None for one behind a delimiter at the end of every line.
     header : bool
@@ -96,9 +98,7 @@ def sniffed(text: str, delimiter: str | None = None, header: bool | None = None)
     width = max(usual, len(first))
     names = _names(first, below, width) if named else [f"column{i}" for i in range(width)]
     first[:1] = [name.lstrip("# ") for name in first[:1]]
-    skip = table[1].line if named and len(table) > 1 else table[0].line if table else 0
-    if named and len(table) == 1:
-        skip = text.count("\n") or 1
+    skip = (table[0].index if table else 0) + named
     fields = [field for record in records for field in record.fields]
     return Dialect(
         delimiter,
@@ -127,11 +127,12 @@ def _records(text: str, delimiter: str, escape: str) -> list[Record]:
         options |= {"escapechar": "\\", "doublequote": False}
     reader = csv.reader(io.StringIO(text, newline=""), **options)  # type: ignore[arg-type]
     found: list[Record] = []
-    line = 0
+    line = index = 0
     try:
         for fields in reader:
             if any(fields):
-                found.append(Record(fields, line))
+                found.append(Record(fields, line, index))
+            index += 1
             line = reader.line_num
             if len(found) >= MOST_RECORDS:
                 break
@@ -150,7 +151,8 @@ def _delimiter(text: str, escape: str) -> str:
             return False, 0, 0.0, 0
         tail = records[len(records) // 5 :]
         share = sum(len(r.fields) == width for r in tail) / len(tail)
-        before = next((i for i, r in enumerate(records) if len(r.fields) >= width - 1), 0)
+        least = _least(width)
+        before = next((i for i, r in enumerate(records) if len(r.fields) >= least), 0)
         return share >= ALIKE, -before, round(share, 2), width
 
     for signs in (COMMON, RARE):
@@ -169,7 +171,7 @@ def _usual_width(records: Sequence[Record]) -> int:
 
 def _first_of_table(records: Sequence[Record], usual: int) -> int:
     """Return the record where the table begins, its header or its first row."""
-    least = usual if usual < 4 else usual - 1
+    least = _least(usual)
     wide = [i for i, r in enumerate(records) if len(r.fields) >= least and not _is_aside(r, usual)]
     if not wide:
         return 0
@@ -183,6 +185,11 @@ def _first_of_table(records: Sequence[Record], usual: int) -> int:
         if _has_header(records[top].fields, rows) is not True:
             return top - 1
     return top
+
+
+def _least(width: int) -> int:
+    """Return how many fields a line of the table has at least, so that it is no title."""
+    return width if width < 4 else width - 1
 
 
 def _is_aside(record: Record, usual: int) -> bool:

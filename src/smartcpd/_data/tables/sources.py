@@ -190,9 +190,9 @@ class Source:
         return [*self.remarks, *(note for c in self.columns.values() for note in c.notes)]
 
     @property
-    def header_is_a_guess(self) -> bool:
-        """Whether names of columns might be a row of data."""
-        return False
+    def guess_about_header(self) -> str:
+        """Say what the first line was taken for, if it might be something else."""
+        return ""
 
     @property
     def layout(self) -> dict[str, Any]:

@@ -47,6 +47,8 @@ class TextSource(Source):
         self.files = files
         self.folder = folder
         self.in_order = in_order
+        self.one_thread = False
+        """Whether values go over several lines, so that one thread has to read the file."""
         self.has_rows = len(files.paths) == 1
         self.remarks += files.notes
         if reading.header is None:
@@ -125,8 +127,15 @@ class TextSource(Source):
         return [*super().guesses, *found]
 
     @property
-    def header_is_a_guess(self) -> bool:
-        return any(part.dialect.header and not part.dialect.sure for part in self.parts)
+    def guess_about_header(self) -> str:
+        if self.parts[0].dialect.sure:
+            return ""
+        if self.parts[0].dialect.header:
+            return "The first line was taken for the names of columns; if it is data, say header=False."
+        return (
+            "The first line was taken for data, since its words recur; if it names columns, say "
+            "header=True."
+        )
 
     # Loading.
 
@@ -138,7 +147,8 @@ class TextSource(Source):
             if any(kind == "INVALID ENCODING" for kind, *_ in self.rejected()):
                 self._in_utf8()
                 self._load_as_it_is(names)
-            if any(kind == "UNQUOTED VALUE" for kind, *_ in self.rejected()):
+            lost = any(kind == "UNQUOTED VALUE" for kind, *_ in self.rejected())
+            if lost or (self.one_thread and self._has_swallowed_rows()):
                 self._without_quotes(names)
         in_order = str(self.in_order).lower()
         self.connection.execute(f"SET preserve_insertion_order = {in_order}")
@@ -165,6 +175,7 @@ class TextSource(Source):
     def _create(self, names: Sequence[str], one_thread: bool) -> None:
         for table in ("reject_errors", "reject_scans"):
             self.sql(f"DROP TABLE IF EXISTS {table}")
+        self.one_thread = one_thread
         groups: dict[tuple[object, ...], list[Part]] = {}
         for part in self.parts:
             groups.setdefault((*part.dialect.layout, part.dialect.quoted), []).append(part)
@@ -186,12 +197,13 @@ class TextSource(Source):
         ]
         if one_thread:
             options.append("parallel = false")
-        if dialect.comments:
-            options.append("comment = '#'")
         wanted = [
             f"c{i} AS {identifier(name)}" for i, name in enumerate(dialect.names) if name in names
         ]
-        return f"SELECT {', '.join(wanted) or 'c0'} FROM read_csv({paths}, {', '.join(options)})"
+        # DuckDB would take the sign for a comment in the middle of a value as well.
+        kept = " WHERE c0 IS NULL OR NOT starts_with(ltrim(c0), '#')" if dialect.comments else ""
+        query = f"FROM read_csv({paths}, {', '.join(options)}){kept}"
+        return f"SELECT {', '.join(wanted) or 'c0'} {query}"
 
     def _in_utf8(self) -> None:
         """Write the files anew in UTF-8."""
@@ -212,6 +224,17 @@ class TextSource(Source):
             return "utf-8"
         except UnicodeDecodeError:
             return western(text)
+
+    def _has_swallowed_rows(self) -> bool:
+        """Whether a value has whole rows in it, as after a quote that is never closed."""
+        part = self.parts[0]
+        sign = re.escape(part.dialect.delimiter)
+        row = rf"\n([^\n{sign}]*{sign}){{{part.dialect.width - 1}}}[^\n{sign}]*(\n|$)"
+        values = ", ".join(f"c{i}" for i in range(part.dialect.width))
+        rows = self._select([part], (), one_thread=True).partition(" FROM ")[2]
+        found = f"regexp_matches(concat_ws(' ', {values}), {literal(row)})"
+        query = f"SELECT count(*) FROM {rows} {'AND' if ' WHERE ' in rows else 'WHERE'} {found}"
+        return part.dialect.width > 1 and bool(one_row(self.sql(query))[0])
 
     def _without_quotes(self, names: Sequence[str]) -> None:
         """Read once more with quotes as they are, and keep that if more rows come of it."""
@@ -253,16 +276,16 @@ class TextSource(Source):
             options["quoting"] = csv.QUOTE_NONE
         with binary(part.path) as packed:
             text = io.TextIOWrapper(packed, encoding="utf-8-sig", errors="replace", newline="")
-            for _ in range(part.dialect.skip):
-                text.readline()
             reader = csv.reader(text, **options)
-            line, seen = part.dialect.skip + 1, -1
+            line, seen = 1, -1
             try:
-                for fields in reader:
-                    seen += bool(fields) and line not in aside
+                for index, fields in enumerate(reader):
+                    is_row = fields and index >= part.dialect.skip and line not in aside
+                    if is_row and not (part.dialect.comments and fields[0].lstrip().startswith("#")):
+                        seen += 1
                     if seen == row:
                         return line
-                    line = part.dialect.skip + 1 + reader.line_num
+                    line = reader.line_num + 1
             except csv.Error:
                 return None
         return None

@@ -6,7 +6,6 @@ import bz2
 import gzip
 import io
 import lzma
-import os
 import shutil
 import sys
 import zipfile
@@ -82,7 +81,8 @@ def unpacked(path: str, member: str | None, folder: str) -> tuple[str, str | Non
     if kind in (".bz2", ".xz") or (kind == ".gz" and not path.lower().endswith(".gz")):
         name = Path(path).name
         target = Path(folder) / (name[: -len(kind)] if name.lower().endswith(kind) else name)
-        with binary(path) as packed, _new(target).open("wb") as out:
+        target = _new(target)
+        with binary(path, kind) as packed, target.open("wb") as out:
             shutil.copyfileobj(packed, out)
         return str(target), member
     return path, member
@@ -161,14 +161,17 @@ def _new(path: Path) -> Path:
 
 
 @contextmanager
-def binary(path: str) -> Iterator[IO[bytes]]:
-    """Yield the bytes of a file that may be packed; damage is told in one sentence."""
-    opener = OPENERS.get(Path(path.lower()).suffix, open)
+def binary(path: str, packing: str | None = None) -> Iterator[IO[bytes]]:
+    """Yield the bytes of a file that may be packed, in a way that its name tells unless it is
+    given; damage is told in one sentence.
+    """
+    packing = packing or Path(path.lower()).suffix
+    opener = OPENERS.get(packing, open)
     try:
         with opener(path, "rb") as file:
             yield file
     except (gzip.BadGzipFile, EOFError, lzma.LZMAError, zlib.error) as error:
-        kind = {".bz2": "bzip2", ".xz": "xz"}.get(Path(path.lower()).suffix, "gzip")
+        kind = {".bz2": "bzip2", ".xz": "xz"}.get(packing, "gzip")
         raise InvalidDataError(f"{path!r} is not a whole {kind} file: {error}.") from None
     except OSError as error:
         raise InvalidDataError(f"{path!r} cannot be read: {error.strerror or error}.") from None
@@ -222,7 +225,3 @@ def western(text: bytes) -> str:
         return "utf-8"
     controls = set(range(0x80, 0xA0))
     return "cp1252" if controls & set(text) else "latin-1"
-
-
-def size_of(path: str) -> int:
-    return os.stat(path).st_size
