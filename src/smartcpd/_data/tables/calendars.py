@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from smartcpd._data.tables.sql import literal
 
@@ -87,6 +88,7 @@ class DateFormat:
         return any(sign in self.text for sign in ("%H", "%I", "%c", "%X"))
 
 
+@lru_cache(maxsize=10_000)
 def formats_of(text: str) -> list[DateFormat]:
     """Return the formats that a text may be in, the likeliest first."""
     text = text.strip()

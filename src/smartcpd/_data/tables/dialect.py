@@ -14,9 +14,11 @@ from smartcpd._data.tables.calendars import clock_of, formats_of
 from smartcpd._data.tables.missing import MISSING_VALUES
 from smartcpd._data.tables.numerals import has_decimal_comma, looks_like_number
 
-COMMON, RARE = ",;\t|", " :^~\x1f\x01"
-"""Signs between columns; the rare ones only where no common one parts every line alike."""
+COMMON, RARE = ",;\t|", "^~\x1f\x01 :"
+"""Signs between columns, the likelier ones first."""
 MOST_RECORDS = 500
+MOST_COMPARED = 60
+"""How many rows are compared with the first line, to see whether it names columns."""
 ALIKE = 0.8
 """The share of lines that must have as many columns for a sign to be what parts them."""
 SURE = 0.9
@@ -83,13 +85,23 @@ class Dialect:
         return self.delimiter, self.escape, self.width, self.skip, self.names, self.comments
 
 
-def sniffed(text: str, delimiter: str | None = None, header: bool | None = None) -> Dialect:
-    """Find out the layout from the beginning of a file, which ends with a whole line."""
+def sniffed(
+    text: str,
+    delimiter: str | None = None,
+    header: bool | None = None,
+    wanted: Sequence[str] = (),
+) -> Dialect:
+    """Find out the layout from the beginning of a file, which ends with a whole line.
+
+    The first line that has all ``wanted`` names is the header, if there is one.
+    """
     escape = "\\" if re.search(r'[^\\]\\"', text) and '""' not in text else '"'
     delimiter = delimiter or _delimiter(text, escape)
     records = _records(text, delimiter, escape)
     usual = _usual_width(records)
-    top = _first_of_table(records, usual)
+    top = _first_with(records, wanted)
+    if top is None:
+        top = _first_of_table(records, usual)
     table = records[top:]
     first = [field.strip() for field in table[0].fields] if table else []
     below = [record.fields for record in table[1:] if not _is_comment(record)]
@@ -116,9 +128,9 @@ def sniffed(text: str, delimiter: str | None = None, header: bool | None = None)
     )
 
 
-def with_header(dialect: Dialect, text: str, header: bool) -> Dialect:
+def with_header(dialect: Dialect, text: str, header: bool, wanted: Sequence[str]) -> Dialect:
     """The same layout, read with or without names in the first line."""
-    return replace(sniffed(text, dialect.delimiter, header), quoted=dialect.quoted)
+    return replace(sniffed(text, dialect.delimiter, header, wanted), quoted=dialect.quoted)
 
 
 def _records(text: str, delimiter: str, escape: str) -> list[Record]:
@@ -142,24 +154,31 @@ def _records(text: str, delimiter: str, escape: str) -> list[Record]:
 
 
 def _delimiter(text: str, escape: str) -> str:
-    """Return the sign that parts most lines into as many columns, into most columns."""
+    """Return the sign that parts most lines into as many columns, and values from each other."""
 
-    def judged(sign: str) -> tuple[bool, int, float, int]:
+    def judged(sign: str) -> tuple[bool, float, int, float]:
         records = _records(text, sign, escape)
         width = _usual_width(records)
         if width < 2:
-            return False, 0, 0.0, 0
+            return False, 0.0, 0, 0.0
         tail = records[len(records) // 5 :]
         share = sum(len(r.fields) == width for r in tail) / len(tail)
         least = _least(width)
         before = next((i for i, r in enumerate(records) if len(r.fields) >= least), 0)
-        return share >= ALIKE, -before, round(share, 2), width
+        whole = _wholeness(tail[:MOST_COMPARED], sign)
+        return share >= ALIKE, round(whole * (1 - 1 / width), 1), -before, share
 
-    for signs in (COMMON, RARE):
-        best = max(signs, key=judged)
-        if judged(best)[0]:
-            return best
-    return max(COMMON, key=judged)
+    # Of signs that do equally well the first one is taken.
+    best = max(COMMON + RARE, key=judged)
+    return best if judged(best)[0] else max(COMMON, key=judged)
+
+
+def _wholeness(records: Sequence[Record], sign: str) -> float:
+    """Return the share of fields in which no other sign seems to part anything."""
+    others = set(COMMON + RARE) - {sign, " ", ":"}
+    fields = [field for record in records for field in record.fields if field.strip()]
+    parted = sum(1 for f in fields if others & set(f) and _kind(f) == "text")
+    return 1 - parted / max(len(fields), 1)
 
 
 def _usual_width(records: Sequence[Record]) -> int:
@@ -176,15 +195,23 @@ def _first_of_table(records: Sequence[Record], usual: int) -> int:
     if not wide:
         return 0
     top = wide[0]
-    if top and _is_comment(records[top - 1]) and len(records[top - 1].fields) == usual:
+    rows = [record.fields for record in records[top + 1 :]]
+    is_header = _has_header(records[top].fields, rows)
+    above = records[top - 1] if top else records[top]
+    if top and _is_comment(above) and len(above.fields) == usual and is_header is not True:
         # A header may begin with the sign of a comment.
         return top - 1
     if 0 < top <= 2 and len(records[top - 1].fields) == usual - 1 > 1:
         # Row names of R have no header of their own.
-        rows = [record.fields for record in records[top + 1 :]]
-        if _has_header(records[top].fields, rows) is not True:
+        if is_header is not True:
             return top - 1
     return top
+
+
+def _first_with(records: Sequence[Record], wanted: Sequence[str]) -> int | None:
+    """Return the record that has all of the names."""
+    found = (i for i, r in enumerate(records) if set(wanted) <= {f.strip(" #") for f in r.fields})
+    return next(found, None) if wanted else None
 
 
 def _least(width: int) -> int:
@@ -214,6 +241,7 @@ def _has_header(first: Sequence[str], below: Sequence[Sequence[str]]) -> bool | 
     """Whether the first line names columns; None if every column holds text."""
     if not below:
         return True
+    below = below[:MOST_COMPARED]
     different, alike = 0, []
     for j, name in enumerate(first):
         kinds = Counter(_kind(row[j]) for row in below if j < len(row))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -88,10 +88,10 @@ class TextSource(Source):
         """Read the first line as names, or as data, if that is where wanted columns are."""
         if self.reading.header is not None or set(wanted) <= set(self.columns):
             return
-        for header in (True, False):
+        for header, names in ((True, wanted), (True, ()), (False, ())):
             before = self.parts
             self.parts = [
-                replace(part, dialect=with_header(part.dialect, part.start, header))
+                replace(part, dialect=with_header(part.dialect, part.start, header, names))
                 for part in before
             ]
             self._name_columns()
@@ -228,6 +228,8 @@ class TextSource(Source):
     def _has_swallowed_rows(self) -> bool:
         """Whether a value has whole rows in it, as after a quote that is never closed."""
         part = self.parts[0]
+        if self._ends_in_quotes(part):
+            return True
         sign = re.escape(part.dialect.delimiter)
         row = rf"\n([^\n{sign}]*{sign}){{{part.dialect.width - 1}}}[^\n{sign}]*(\n|$)"
         values = ", ".join(f"c{i}" for i in range(part.dialect.width))
@@ -235,6 +237,32 @@ class TextSource(Source):
         found = f"regexp_matches(concat_ws(' ', {values}), {literal(row)})"
         query = f"SELECT count(*) FROM {rows} {'AND' if ' WHERE ' in rows else 'WHERE'} {found}"
         return part.dialect.width > 1 and bool(one_row(self.sql(query))[0])
+
+    def _ends_in_quotes(self, part: Part) -> bool:
+        """Whether a value goes on to the end of the file, which DuckDB then leaves out."""
+        try:
+            for _ in self._records(part, strict=True):
+                pass
+        except csv.Error as error:
+            return "unexpected end" in str(error) or "field limit" in str(error)
+        return False
+
+    def _records(self, part: Part, strict: bool = False) -> Iterator[tuple[list[str], int]]:
+        """Yield the fields of all lines of a file, and the line on which each begins."""
+        options: dict[str, Any] = {"delimiter": part.dialect.delimiter, "strict": strict}
+        if not part.dialect.quoted:
+            options["quoting"] = csv.QUOTE_NONE
+        elif part.dialect.escape == "\\":
+            options |= {"escapechar": "\\", "doublequote": False}
+        if part.path.lower().endswith(".zst"):
+            return
+        with binary(part.path) as packed:
+            text = io.TextIOWrapper(packed, encoding="utf-8-sig", errors="replace", newline="")
+            reader = csv.reader(text, **options)
+            line = 1
+            for fields in reader:
+                yield fields, line
+                line = reader.line_num + 1
 
     def _without_quotes(self, names: Sequence[str]) -> None:
         """Read once more with quotes as they are, and keep that if more rows come of it."""
@@ -268,26 +296,17 @@ class TextSource(Source):
         if row is None or len(self.parts) > 1 or row > MOST_ROWS_TO_COUNT:
             return None
         part = self.parts[0]
-        if part.path.lower().endswith(".zst"):
-            return None
         aside = {line for (line,) in self._lines_set_aside()}
-        options: dict[str, Any] = {"delimiter": part.dialect.delimiter}
-        if not part.dialect.quoted:
-            options["quoting"] = csv.QUOTE_NONE
-        with binary(part.path) as packed:
-            text = io.TextIOWrapper(packed, encoding="utf-8-sig", errors="replace", newline="")
-            reader = csv.reader(text, **options)
-            line, seen = 1, -1
-            try:
-                for index, fields in enumerate(reader):
-                    is_row = fields and index >= part.dialect.skip and line not in aside
-                    if is_row and not (part.dialect.comments and fields[0].lstrip().startswith("#")):
-                        seen += 1
-                    if seen == row:
-                        return line
-                    line = reader.line_num + 1
-            except csv.Error:
-                return None
+        seen = -1
+        try:
+            for index, (fields, line) in enumerate(self._records(part)):
+                is_row = fields and index >= part.dialect.skip and line not in aside
+                if is_row and not (part.dialect.comments and fields[0].lstrip().startswith("#")):
+                    seen += 1
+                if seen == row:
+                    return line
+        except csv.Error:
+            pass
         return None
 
     def _lines_set_aside(self) -> list[tuple[int]]:
