@@ -84,6 +84,10 @@ class DateFormat:
         return any(sign in self.text for sign in ("%Y", "%y", "%G", "%c", "%x"))
 
     @property
+    def is_zoned(self) -> bool:
+        return "%z" in self.text or "%Z" in self.text
+
+    @property
     def has_time(self) -> bool:
         return any(sign in self.text for sign in ("%H", "%I", "%c", "%X"))
 

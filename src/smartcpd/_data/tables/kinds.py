@@ -20,6 +20,8 @@ from smartcpd._data.tables.numerals import (
     PADDED,
     PLAIN,
     POINT,
+    SHORT,
+    SHORT_REAL,
     WHOLE,
     NumberFormat,
     looks_like_number,
@@ -91,7 +93,7 @@ class Examiner:
         if not texts:
             return column
         if asked == NUMBER:
-            return self._flags(column, texts) or self._numbers(column, asked)
+            return self._flags(column, texts) or self._numbers(column, asked, texts)
         numeric = _share(texts, looks_like_number)
         if numeric < MOSTLY or self._is_compact(texts):
             dated = self._dated(column, texts, asked)
@@ -106,7 +108,7 @@ class Examiner:
         if not self.is_text and asked is None:
             return column
         if numeric >= MOSTLY:
-            return self._numbers(column, asked)
+            return self._numbers(column, asked, texts)
         if {text.lower() for text in texts} <= {"true", "false"}:
             return self._booleans(column)
         return column
@@ -138,27 +140,38 @@ class Examiner:
 
     # Numbers.
 
-    def _numbers(self, column: Column, asked: str | None) -> Column:
-        x = column.stored
-        there = f"NOT {is_missing(X, self.reading.na)}"
-        counts = [f"count(*) FILTER ({there})"]
-        counts += [_count(f"{there} AND regexp_full_match({X}, {literal(p)})") for p in (PLAIN, WHOLE)]
-        counts += [
-            _count(f"{there} AND regexp_full_match({X}, {literal(PADDED)})"),
-            f"count(*) FILTER ({there} AND TRY_CAST({X} AS BIGINT) IS NOT NULL)",
-            _count(f"{there} AND contains({X}, '.')"),
-        ]
-        n, plain, whole, padded, fitting, points = self._row(x, counts)
+    def _numbers(self, column: Column, asked: str | None, texts: Sequence[str]) -> Column:
+        """Numbers, the plainest way first: each pattern costs a look at every row."""
         says = self.reading.decimal, self.reading.thousands
         by_comma = says[0] == "," or says[1] == "." or (says[0] is None and self.decimal_comma)
+        for pattern, kind in ((SHORT, "BIGINT"), (SHORT_REAL, "DOUBLE")):
+            usual = self.reading.na is None and not (by_comma and kind == "DOUBLE")
+            if usual and all(re.fullmatch(pattern, text) for text in texts):
+                plain = _count(f"regexp_full_match({X}, {literal(pattern)})")
+                n, found = self._row(column.stored, [f"count({X})", plain])
+                if found == n:
+                    read = replace(column, type=kind, reads=f"TRY_CAST({X} AS {kind})")
+                    return self._counted_if_time(read, asked)
+                break
+        there = f"CASE WHEN regexp_full_match({X}, {literal(PLAIN)}) THEN TRUE ELSE {{}} END"
+        there = there.format(f"NOT {is_missing(X)}")
+        if self.reading.na is not None:
+            there = f"NOT {is_missing(X, self.reading.na)}"
+        patterns = (PLAIN, WHOLE, PADDED)
+        counts = [
+            _count(there),
+            *(_count(f"regexp_full_match({X}, {literal(p)}) AND {there}") for p in patterns),
+            _count(f"TRY_CAST({X} AS BIGINT) IS NOT NULL AND {there}"),
+            _count(f"contains({X}, '.') AND {there}"),
+        ]
+        n, plain, whole, padded, fitting, points = self._row(column.stored, counts)
         if plain == n and not (by_comma and points):
             is_code = padded or (whole == n and fitting < n)
             if is_code and asked is None:
                 return column
-            if whole == n and fitting == n:
-                found = replace(column, type="BIGINT", reads=self._guarded(f"TRY_CAST({X} AS BIGINT)"))
-                return self._counted_if_time(found, asked)
-            return replace(column, type="DOUBLE", reads=self._guarded(f"TRY_CAST({X} AS DOUBLE)"))
+            kind = "BIGINT" if whole == n and fitting == n else "DOUBLE"
+            found = replace(column, type=kind, reads=self._guarded(f"TRY_CAST({X} AS {kind})"))
+            return self._counted_if_time(found, asked)
         return self._formatted(column, asked, n, there)
 
     def _formatted(self, column: Column, asked: str | None, n: int, there: str) -> Column:

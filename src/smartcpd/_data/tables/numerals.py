@@ -17,6 +17,10 @@ CURRENCY = rf"(?:(?:US|AU|CA|NZ|HK|A|C|R)?\$|[€£¥₹₽₩₺₫₴₦฿₱
 BLANK = f"[{BLANKS}]*"
 PLAIN = rf"{BLANK}[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?{BLANK}"
 WHOLE = rf"{BLANK}[+-]?[0-9]+{BLANK}"
+SHORT = r"[+-]?(?:0[0-9]?|[1-9][0-9]{0,17})"
+"""Whole numbers without blanks that fit into 64 bits."""
+SHORT_REAL = r"[+-]?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?"
+"""Plain numbers without blanks."""
 PADDED = rf"{BLANK}[+-]?0[0-9]{{2,}}{BLANK}"
 """Digits that begin with zeros, which belong to codes such as 02134 rather than to numbers."""
 
