@@ -135,7 +135,6 @@ NUMBER_FORMATS = {
 }
 
 
-
 ENCODINGS = ["utf-8", "cp1252", "utf-16", "latin-1", "utf-8-sig", "utf-16-le", "utf-16-be"]
 DELIMITERS = [",", ";", "\t", "|", " ", "^", "~"]
 ENDS = ["\n", "\r\n", "\r"]
@@ -159,7 +158,11 @@ def with_comments(rows, sep):
 DEFECTS = {
     "none": joined,
     "title": lambda rows, sep: ["Sales report", "", *joined(rows, sep)],
-    "title in empty fields": lambda rows, sep: ["Sales report" + 3 * sep, 3 * sep, *joined(rows, sep)],
+    "title in empty fields": lambda rows, sep: [
+        "Sales report" + 3 * sep,
+        3 * sep,
+        *joined(rows, sep),
+    ],
     "title of two": lambda rows, sep: [f"Report{sep}2014", "by hand", *joined(rows, sep)],
     "comments": lambda rows, sep: ["# from the archive", "# all days", *joined(rows, sep)],
     "header in a comment": lambda rows, sep: ["#" + joined(rows, sep)[0], *joined(rows, sep)[1:]],
@@ -177,7 +180,9 @@ DEFECTS = {
     "blanks": lambda rows, sep: joined(
         [[f" {x} " for x in rows[0]], *([a, f" {b}  ", c] for a, b, c in rows[1:])], sep
     ),
-    "an empty name": lambda rows, sep: joined([[*row, str(i) * (i > 0)] for i, row in enumerate(rows)], sep),
+    "an empty name": lambda rows, sep: joined(
+        [[*row, str(i) * (i > 0)] for i, row in enumerate(rows)], sep
+    ),
     "repeated names": lambda rows, sep: joined([[*row, row[1]] for row in rows], sep),
     "names but for case": lambda rows, sep: joined([[*row, row[1].upper()] for row in rows], sep),
     "line breaks in values": lambda rows, sep: joined(
@@ -255,7 +260,9 @@ def _encodes(text, encoding):
 @pytest.mark.parametrize("case", [Case(i) for i in range(64)], ids=str)
 def test_a_file_is_read_exactly(case, tmp_path):
     path, kept, defect = case.write(tmp_path)
-    names = ["column0", "column1", "column2"] if defect == "no header" else ["when", "place", "cents"]
+    names = (
+        ["column0", "column1", "column2"] if defect == "no header" else ["when", "place", "cents"]
+    )
     same(read(path, f"{names[0]}@1d,{names[1]}", names[2]), expected(kept, "cents"))
 
 
@@ -288,13 +295,14 @@ def test_months_and_quarters(form, step, tmp_path):
     (tmp_path / "t.csv").write_text(csv(table))
     bins = {"month": "1mo"} if form == "%Y%m" else None
     labelled = from_table(tmp_path / "t.csv", "month,k", bins=bins)
-    assert [str(m)[:7] for m in labelled.modes[0].labels] == [
-        str(m.start_time)[:7] for m in months
-    ]
+    assert [str(m)[:7] for m in labelled.modes[0].labels] == [str(m.start_time)[:7] for m in months]
 
 
 def test_formats_that_change_further_down(tmp_path):
-    late = [f"{when:%m/%d/%Y}" if i > 200 else f"{when:%m/%d/%Y %H:%M}" for i, when in enumerate(TABLE.when)]
+    late = [
+        f"{when:%m/%d/%Y}" if i > 200 else f"{when:%m/%d/%Y %H:%M}"
+        for i, when in enumerate(TABLE.when)
+    ]
     (tmp_path / "t.csv").write_text(csv(TABLE.assign(when=late)[["when", "place"]]))
     same(read(tmp_path / "t.csv"), expected(TABLE))
 
@@ -351,7 +359,7 @@ def test_words_that_the_user_says_are_missing(tmp_path):
         same(read(source, "when,place", "n", na=["NA", "-999"]), kept)
     namibia = DAYS.assign(place=["NA" if p == "Bern" else p for p in DAYS.place])
     (tmp_path / "t.csv").write_text(csv(namibia))
-    with pytest.raises(InvalidDataError, match="'place' is missing.*na="):
+    with pytest.raises(InvalidDataError, match=r"'place' is missing.*na="):
         read(tmp_path / "t.csv", "when,place")
     same(read(tmp_path / "t.csv", "when,place", na=""), expected(namibia))
 
@@ -359,7 +367,9 @@ def test_words_that_the_user_says_are_missing(tmp_path):
 def test_what_is_no_number_is_said(tmp_path):
     texts = ["many" if i % 2 else "few" for i in range(N)]
     (tmp_path / "t.csv").write_text(csv(DAYS.assign(n=texts)))
-    with pytest.raises(InvalidDataError, match="'n' does not hold numbers: 240 of 240.*'few'.*na="):
+    with pytest.raises(
+        InvalidDataError, match=r"'n' does not hold numbers: 240 of 240.*'few'.*na="
+    ):
         read(tmp_path / "t.csv", "when,place", "n")
 
 
@@ -441,7 +451,9 @@ def zipped(path, text):
 
 def database(path, table, more=False):
     with sqlite3.connect(path) as connection:
-        table.assign(when=table.when.dt.strftime("%Y-%m-%d")).to_sql("days", connection, index=False)
+        table.assign(when=table.when.dt.strftime("%Y-%m-%d")).to_sql(
+            "days", connection, index=False
+        )
         if more:
             connection.execute("CREATE TABLE other (a)")
     connection.close()
@@ -482,10 +494,16 @@ STORED = [
     Stored("days.zip", lambda path, t: zipped(path, csv(t))),
     Stored("days.xlsx", workbook),
     Stored("report.xlsx", lambda path, t: workbook(path, t, above=3), "::Sheet"),
-    Stored("days.jsonl", lambda path, t: path.write_text("".join(json.dumps(r) + "\n" for r in jsonable(t)))),
+    Stored(
+        "days.jsonl",
+        lambda path, t: path.write_text("".join(json.dumps(r) + "\n" for r in jsonable(t))),
+    ),
     Stored("days.json", lambda path, t: path.write_text(json.dumps(jsonable(t)))),
     Stored("nested.json", lambda path, t: path.write_text(json.dumps({"data": jsonable(t)}))),
-    Stored("lines.txt", lambda path, t: path.write_text("".join(json.dumps(r) + "\n" for r in jsonable(t)))),
+    Stored(
+        "lines.txt",
+        lambda path, t: path.write_text("".join(json.dumps(r) + "\n" for r in jsonable(t))),
+    ),
     Stored("days.feather", lambda path, t: pyarrow.feather.write_feather(t, str(path))),
     Stored("days.db", database),
     Stored("two.sqlite", lambda path, t: database(path, t, more=True), "::days"),
@@ -502,7 +520,7 @@ def test_sources(stored, tmp_path):
 
 def test_what_is_meant_inside_a_file(tmp_path):
     database(tmp_path / "t.db", DAYS, more=True)
-    with pytest.raises(InvalidDataError, match="holds 2 tables; choose one, such as .*::days"):
+    with pytest.raises(InvalidDataError, match=r"holds 2 tables; choose one, such as .*::days"):
         read(tmp_path / "t.db")
     with pytest.raises(InvalidDataError, match="no table 'no'"):
         read(f"{tmp_path / 't.db'}::no")

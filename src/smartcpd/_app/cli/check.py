@@ -88,7 +88,9 @@ def _print_table(console: Console, found: dict[str, Any]) -> None:
             shown = ", ".join(column["examples"])
         table.add_row(
             Text(printable(column["name"])),
-            Text(printable(column["holds"] + (f", {column['format']}" if column["format"] else ""))),
+            Text(
+                printable(column["holds"] + (f", {column['format']}" if column["format"] else ""))
+            ),
             f"{column['different']:,}",
             f"{column['missing']:,}",
             Text(printable(shown)),
@@ -99,7 +101,9 @@ def _print_table(console: Console, found: dict[str, Any]) -> None:
         shape = " x ".join(f"{size:,}" for size in found["tried"]["shape"])
         console.print()
         console.print(
-            Text(f"Tried below: {shape}, {found['tried']['nonzeros']:,} cells with something in them")
+            Text(
+                f"Tried below: {shape}, {found['tried']['nonzeros']:,} cells with something in them"
+            )
         )
 
 

@@ -47,9 +47,7 @@ Decimal = Annotated[
 ]
 Thousands = Annotated[
     str | None,
-    writing(
-        "--thousands", metavar="SIGN", help="Between groups of three digits; 'space', 'none'."
-    ),
+    writing("--thousands", metavar="SIGN", help="Between groups of three digits; 'space', 'none'."),
 ]
 Missing = Annotated[
     list[str] | None,

@@ -52,7 +52,9 @@ CODE = re.compile(
     re.IGNORECASE,
 )
 DATE_PARTS = re.compile(r"(?i)\b(year|month|week|day|weekday|quarter|yr|yyyy|date)\b")
-TIME_PARTS = re.compile(r"(?i)\b(year|month|week|day|weekday|quarter|yr|yyyy|date|hour|hr|minute)\b")
+TIME_PARTS = re.compile(
+    r"(?i)\b(year|month|week|day|weekday|quarter|yr|yyyy|date|hour|hr|minute)\b"
+)
 """Names of columns that say again what dates say."""
 WIDTHS = ("10.0", "5.0", "1.0", "0.5", "0.1", "0.05", "0.01", "0.005", "0.001", "0.0005", "0.0001")
 
@@ -204,7 +206,7 @@ def suggested(
             trouble = str(error)
             plan.modes.remove(_weakest(plan, found))
             continue
-        used = int(X.tensor.nnz)
+        used = int(getattr(X.tensor, "nnz", 0))
         command = shlex.join(["smartcpd", "fit", path, *plan.words(), *words])
         tried = {"shape": list(X.shape), "nonzeros": used, "notes": list(X.notes)}
         return command, tried, [f"To begin with: {command}"]

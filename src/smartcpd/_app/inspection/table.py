@@ -87,13 +87,24 @@ def _facts(source: Source) -> list[Facts]:
                 wanted += [f"CAST(quantile_cont({value}, {q}) AS DOUBLE)" for q in (0.05, 0.95)]
             else:
                 wanted += ["NULL", "NULL"]
-        found = iter(one_row(source.sql(f"SELECT {', '.join(wanted)} FROM {SOURCE}")) if wanted else ())
+        found = iter(
+            one_row(source.sql(f"SELECT {', '.join(wanted)} FROM {SOURCE}")) if wanted else ()
+        )
         facts = []
         for column in columns:
             different, there, low, high, q05, q95 = (next(found) for _ in range(6))
             examples = _examples(source, column)
             facts.append(
-                Facts(column, rows, min(different, rows), rows - there, low, high, (q05, q95), examples)
+                Facts(
+                    column,
+                    rows,
+                    min(different, rows),
+                    rows - there,
+                    low,
+                    high,
+                    (q05, q95),
+                    examples,
+                )
             )
     return facts
 

@@ -55,9 +55,9 @@ def from_table(
     data : path, data frame, Arrow table or DuckDB relation
         A file of text (CSV, TSV and the like), Parquet, JSON, JSON lines, Feather or Arrow, a
         workbook (``"file.xlsx::sheet"``) or SQLite database (``"file.db::table"``), also packed
-        (``.gz``, ``.zip``, ``.bz2``, ``.xz``, ``.zst``); a folder or a pattern of such files, a URL,
-        ``"-"`` for standard input; a DataFrame of pandas or Polars, a LazyFrame, an Arrow Table
-        or Dataset.
+        (``.gz``, ``.zip``, ``.bz2``, ``.xz``, ``.zst``); a folder or a pattern of such files, a
+        URL, ``"-"`` for standard input; a DataFrame of pandas or Polars, a LazyFrame, an Arrow
+        Table or Dataset.
     modes : list of str, or text with commas
         Columns, each of which becomes a mode of the tensor. ``"time@hour"`` is column ``time``
         with a bin of its own, so that one column can give several modes.
@@ -179,7 +179,9 @@ class Request:
         return "" if self.where is None else f" WHERE (\n{self.where}\n)"
 
 
-def _written(out: str | os.PathLike[str], found: Pieces, absent: str, notes: tuple[str, ...]) -> Any:
+def _written(
+    out: str | os.PathLike[str], found: Pieces, absent: str, notes: tuple[str, ...]
+) -> Any:
     """Write the cells straight from the group-by to a folder of parts."""
     shape = [len(mode) for mode in found.modes]
     return write_pieces(out, found, shape, absent, modes=found.modes, notes=notes)

@@ -8,12 +8,26 @@ from functools import lru_cache
 
 from smartcpd._data.tables.sql import literal
 
-NAMES = "jan feb mar apr may jun jul aug sep oct nov dec".split()
-LONG_NAMES = (
-    "january february march april may june july august september october november december"
-).split()
+NAMES = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+LONG_NAMES = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+]
 _MONTH = f"(?P<b>{'|'.join(LONG_NAMES)}|sept|{'|'.join(NAMES)})\\.?"
-_WEEKDAY = r"(?:(?P<a>mon|tue|wed|thu|fri|sat|sun)(?P<long>day|sday|nesday|rsday|urday)?(?P<comma>[,.]?) +)?"
+_WEEKDAY = (
+    r"(?:(?P<a>mon|tue|wed|thu|fri|sat|sun)(?P<long>day|sday|nesday|rsday|urday)?"
+    r"(?P<comma>[,.]?) +)?"
+)
 _CLOCK = (
     r"(?P<H>\d{1,2})(?:(?P<colon>[:.h])(?P<M>\d{2})(?:[:.](?P<S>\d{2})(?P<f>[.,]\d+)?)?)?"
     r"(?:(?P<gap> ?)(?P<p>[ap]\.?m\.?))?"
@@ -23,7 +37,11 @@ _DAYS = (
     (r"(?P<Y>\d{4})(?P<s>[-/._ ])(?P<m>\d{1,2})(?P=s)(?P<d>\d{1,2})", ("ymd", "ydm")),
     (r"(?P<d>\d{1,2})(?P<s>[-/. ])(?P<m>\d{1,2})(?P=s)(?P<Y>\d{4})", ("dmy", "mdy")),
     (r"(?P<d>\d{1,2})(?P<s>[-/.])(?P<m>\d{1,2})(?P=s)(?P<y>\d{2})", ("dmy", "mdy", "ymd")),
-    (rf"(?P<d>\d{{1,2}})(?:st|nd|rd|th)?(?P<s>\.? |[-/.])?{_MONTH}(?P<t>,? |[-/.])?(?P<Y>\d{{4}})", ("",)),
+    (
+        rf"(?P<d>\d{{1,2}})(?:st|nd|rd|th)?(?P<s>\.? |[-/.])?{_MONTH}(?P<t>,? |[-/.])?"
+        r"(?P<Y>\d{4})",
+        ("",),
+    ),
     (rf"(?P<d>\d{{1,2}})(?P<s>\.? |[-/.])?{_MONTH}(?P<t>,? |[-/.])?(?P<y>'?\d{{2}})", ("",)),
     (rf"{_MONTH}(?P<s>[ -/])(?P<d>\d{{1,2}})(?:st|nd|rd|th)?(?P<t>,? |,|-)(?P<Y>\d{{4}})", ("",)),
     (rf"(?P<Y>\d{{4}})(?P<s>[-/. ]){_MONTH}(?P=s)(?P<d>\d{{1,2}})", ("",)),
@@ -38,7 +56,10 @@ _DAYS = (
 )
 """Patterns of days, and the orders of day, month and year that they leave open."""
 _SHAPES = [
-    (re.compile(rf"{_WEEKDAY}{day}(?:(?P<sep>T| at |, | +|:|_){_CLOCK}{_ZONE})?", re.IGNORECASE), orders)
+    (
+        re.compile(rf"{_WEEKDAY}{day}(?:(?P<sep>T| at |, | +|:|_){_CLOCK}{_ZONE})?", re.IGNORECASE),
+        orders,
+    )
     for day, orders in _DAYS
 ]
 _UNIX = re.compile(
@@ -102,9 +123,7 @@ def formats_of(text: str) -> list[DateFormat]:
         found = shape.fullmatch(text)
         if found:
             parts = found.groupdict()
-            return [
-                DateFormat(f.format(**parts), in_utc=parts.get("z") == "Z") for f in formats
-            ]
+            return [DateFormat(f.format(**parts), in_utc=parts.get("z") == "Z") for f in formats]
     found = _UNIX.fullmatch(text)
     if found:
         zone = f" {found['tz']}" if found["tz"] else ""
@@ -164,7 +183,9 @@ def _shaped(found: re.Match[str] | None, orders: tuple[str, ...]) -> list[DateFo
     ]
 
 
-def _body(parts: dict[str, str], month: str, year: str, s: str, t: str, found: re.Match[str]) -> str:
+def _body(
+    parts: dict[str, str], month: str, year: str, s: str, t: str, found: re.Match[str]
+) -> str:
     """Return the format of a day whose parts cannot be mistaken, in the order they have."""
     if parts.get("V"):
         return f"%G{s}W%V"

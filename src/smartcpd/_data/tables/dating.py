@@ -1,4 +1,4 @@
-"""Texts of a column as dates: formats tried on all of its values, and the order of day and month."""
+"""Texts of a column as dates: formats tried on all of its values, the order of day and month."""
 
 from __future__ import annotations
 
@@ -238,4 +238,3 @@ class Dating:
         if all("%V" in form.text for form in family):
             return "1w"
         return "3mo" if all("quarter" in form.repairs for form in family) else "1mo"
-

@@ -201,11 +201,9 @@ def _first_of_table(records: Sequence[Record], usual: int) -> int:
     if top and _is_comment(above) and len(above.fields) == usual and is_header is not True:
         # A header may begin with the sign of a comment.
         return top - 1
-    if 0 < top <= 2 and len(records[top - 1].fields) == usual - 1 > 1:
-        # Row names of R have no header of their own.
-        if is_header is not True:
-            return top - 1
-    return top
+    # Row names of R have no header of their own.
+    of_r = 0 < top <= 2 and len(above.fields) == usual - 1 > 1 and is_header is not True
+    return top - 1 if of_r else top
 
 
 def _first_with(records: Sequence[Record], wanted: Sequence[str]) -> int | None:
@@ -268,13 +266,13 @@ def _is_sequence(names: Sequence[str]) -> bool:
 
 def _recurs(first: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
     """Whether the fields of the first line are found again further down, as data are."""
-    again = [name in {row[j].strip() for row in below if j < len(row)} for j, name in enumerate(first)]
+    again = [
+        name in {row[j].strip() for row in below if j < len(row)} for j, name in enumerate(first)
+    ]
     return any(a for a, name in zip(again, first, strict=True) if name)
 
 
-def _names(
-    first: Sequence[str], below: Sequence[Sequence[str]], width: int
-) -> list[str | None]:
+def _names(first: Sequence[str], below: Sequence[Sequence[str]], width: int) -> list[str | None]:
     """Return a name for every column, no two of them alike but for upper and lower case."""
     empty_end = all(len(row) < width or not row[width - 1].strip() for row in below)
     wanted: list[str] = list(first)

@@ -12,6 +12,7 @@ from typing import Any
 
 from smartcpd._data.tables.calendars import clock_of, formats_of
 from smartcpd._data.tables.columns import Column, Family, Unread
+from smartcpd._data.tables.counted_time import counted
 from smartcpd._data.tables.dating import Dating
 from smartcpd._data.tables.missing import MISSING_VALUES, is_missing
 from smartcpd._data.tables.numerals import (
@@ -41,9 +42,6 @@ TIMELY = re.compile(
     r"time|date|stamp|epoch|unix|created|updated|_at$|(^|_)ts$|^when$", re.IGNORECASE
 )
 """Names of columns whose large whole numbers count time from 1970."""
-SCALES = {"epoch": 1.0, "epoch-ms": 1e3, "epoch-us": 1e6, "epoch-ns": 1e9}
-EARLIEST, LATEST = 3e8, 4.2e9
-"""Seconds since 1970 that are taken for times: from 1979 to 2103."""
 SPECIMENS = 1000
 
 
@@ -83,9 +81,7 @@ class Examiner:
         if column.family in (Family.WHOLE, Family.REAL):
             if self.reading.na:
                 column = self._without_words(column)
-            hinted = column.family is Family.WHOLE and TIMELY.search(column.name)
-            if asked == TIME or (asked is None and hinted):
-                return self._counted(column, column.stored, asked)
+            return self._counted_if_time(column, asked)
         return column
 
     def _text(self, column: Column, asked: str | None) -> Column:
@@ -225,12 +221,15 @@ class Examiner:
     ) -> tuple[str, ...]:
         if example is None:
             return ()
-        (value,) = self._row(column.stored, [f"min({form.value(X)}) FILTER ({X} = {literal(example)})"])
-        other = {".": ",", ",": "."}[form.decimal]
-        doubt = f"; if {other!r} is the decimal sign, say decimal={other!r}" if open_to_doubt else ""
-        return (
-            f"Numbers of {column.name!r} such as {example.strip()!r} are read as {value:.12g}{doubt}.",
+        (value,) = self._row(
+            column.stored, [f"min({form.value(X)}) FILTER ({X} = {literal(example)})"]
         )
+        other = {".": ",", ",": "."}[form.decimal]
+        doubt = (
+            f"; if {other!r} is the decimal sign, say decimal={other!r}" if open_to_doubt else ""
+        )
+        said = f"such as {example.strip()!r} are read as {value:.12g}{doubt}"
+        return (f"Numbers of {column.name!r} {said}.",)
 
     def _guarded(self, value: str) -> str:
         """SQL of a value, NULL for words that the user says mean missing."""
@@ -252,22 +251,25 @@ class Examiner:
         given = wanted if wanted and wanted not in (*ORDERS, *EPOCHS, EXCEL) else None
         own = column.name in (self.reading.date_format or {})
         looks = _share(texts, lambda text: bool(formats_of(text)))
-        if given is None and looks < MOSTLY and not (asked == TIME and looks > 0):
-            if _share(texts, lambda text: clock_of(text) is not None) < MOSTLY:
-                return None
+        clocks = _share(texts, lambda text: clock_of(text) is not None)
+        tried = given is not None or looks >= MOSTLY or clocks >= MOSTLY
+        if not tried and not (asked == TIME and looks > 0):
+            return None
         order = ORDERS.get(wanted or "")
         rows = bool(self.spread)
         dating = Dating(self.sql, self.raw, column, self.reading.na, order, rows)
         found = dating.of_format(given) if given else dating.of(texts)
-        if found is None or (found.unread and asked is None and not given):
-            if found is None or found.unread.count > (1 - MOSTLY) * dating.n:
-                return self._not_dates(column, found, dating.n)
-        if given and not own and asked is None and found.unread and found.unread.count > dating.n / 2:
+        if found is None:
+            return None
+        others = found.unread.count if found.unread else 0
+        if given and not own and asked is None and others > dating.n / 2:
             return None  # the format is for other columns
+        if asked is None and not given and others > (1 - MOSTLY) * dating.n:
+            return self._not_dates(column, found, dating.n)
         return found
 
-    def _not_dates(self, column: Column, found: Column | None, n: int) -> Column | None:
-        if found is None or found.unread is None or found.unread.count > n / 2:
+    def _not_dates(self, column: Column, found: Column, n: int) -> Column | None:
+        if found.unread is None or found.unread.count > n / 2:
             return None
         note = (
             f"Column {column.name!r} is read as text, since {found.unread.count:,} of {n:,} values "
@@ -277,54 +279,16 @@ class Examiner:
 
     def _counted_if_time(self, column: Column, asked: str | None) -> Column:
         hinted = column.family is Family.WHOLE and TIMELY.search(column.name)
-        if asked == TIME or (asked is None and hinted):
-            return self._counted(column, column.stored, asked)
-        return column
-
-    def _counted(self, column: Column, stored: str, asked: str | None) -> Column:
-        """Times that whole numbers count, or write without signs between their parts."""
+        if asked != TIME and not (asked is None and hinted):
+            return column
         value = column.reads or X
-        low, high = self._row(stored, [f"min({value})", f"max({value})"])
+        low, high = self._row(column.stored, [f"min({value})", f"max({value})"])
         wanted = self.reading.format_of(column.name)
-        if low is None or wanted in ORDERS:
-            return column
-        for word, scale in SCALES.items():
-            if wanted == word or (
-                wanted is None and low / scale >= EARLIEST and high / scale <= LATEST
-            ):
-                return self._epoch(column, value, word)
-        if wanted == EXCEL:
-            reads = f"DATE '1899-12-30' + CAST(floor({value}) AS INTEGER)"
-            return replace(column, type="DATE", reads=reads, how="days counted by a spreadsheet")
-        for form, least, most in (("%Y%m%d", 19000101, 21001231), ("%Y%m", 190001, 210012)):
-            if wanted in (None, form) and least <= low and high <= most:
-                texts = f"CAST({value} AS VARCHAR)"
-                dating = Dating(self.sql, self.raw, column, None, None, bool(self.spread), texts)
-                return dating.of_format(form)
-        if asked == TIME and wanted in (None, "%Y") and 1000 <= low and high <= 2200:
-            reads = f"make_date(CAST({value} AS INTEGER), 1, 1)"
-            return replace(column, type="DATE", reads=reads, how="years", step="1y")
-        if asked != TIME:
-            return column
-        raise InvalidDataError(
-            f"Column {column.name!r} holds numbers from {low:g} to {high:g}, which are no dates "
-            f"that are known; say what they count, as in date_format={{{column.name!r}: "
-            f"'epoch'}}, with one of {', '.join(map(repr, (*EPOCHS, EXCEL)))}, or a format such as "
-            "'%Y%m%d'."
-        )
 
-    def _epoch(self, column: Column, value: str, word: str) -> Column:
-        factor = EPOCHS[word]
-        scaled = f"{value} * {factor}" if factor > 0 else f"{value} / {-factor}"
-        unit = {"epoch": "seconds", "epoch-ms": "milliseconds", "epoch-us": "microseconds"}
-        how = f"{unit.get(word, 'nanoseconds')} since 1970"
-        return replace(
-            column,
-            type="TIMESTAMP",
-            reads=f"make_timestamp(CAST({scaled} AS BIGINT))",
-            how=how,
-            notes=(*column.notes, f"Numbers of {column.name!r} are taken for {how}, in UTC."),
-        )
+        def dating(texts: str) -> Dating:
+            return Dating(self.sql, self.raw, column, None, None, bool(self.spread), texts)
+
+        return counted(column, (low, high), wanted, asked == TIME, dating)
 
     # Flags.
 
@@ -334,7 +298,8 @@ class Examiner:
             return None
         yes, no = ([literal(word) for word, v in FLAGS.items() if v == x] for x in (1, 0))
         text = f"lower(trim({X}))"
-        reads = f"CASE WHEN {text} IN ({', '.join(yes)}) THEN 1 WHEN {text} IN ({', '.join(no)}) THEN 0 END"
+        no_or_nothing = f"CASE WHEN {text} IN ({', '.join(no)}) THEN 0 END"
+        reads = f"CASE WHEN {text} IN ({', '.join(yes)}) THEN 1 ELSE {no_or_nothing} END"
         return replace(column, type="BIGINT", reads=reads, how="yes and no as 1 and 0")
 
     def _booleans(self, column: Column) -> Column:
@@ -343,13 +308,17 @@ class Examiner:
         (others,) = self._row(column.stored, [_count(f"{there} AND NOT {words}")])
         if others:
             return column
-        return replace(column, type="BOOLEAN", reads=f"CASE WHEN {words} THEN lower(trim({X})) = 'true' END")
+        return replace(
+            column, type="BOOLEAN", reads=f"CASE WHEN {words} THEN lower(trim({X})) = 'true' END"
+        )
 
     # Queries.
 
     def _row(self, x: str, wanted: Sequence[str]) -> tuple[Any, ...]:
         """Return aggregates of the column, which the queries call x."""
-        return one_row(self.sql(f"SELECT {', '.join(wanted)} FROM (SELECT {x} AS {X} FROM {self.raw})"))
+        return one_row(
+            self.sql(f"SELECT {', '.join(wanted)} FROM (SELECT {x} AS {X} FROM {self.raw})")
+        )
 
     def _first(self, column: Column, condition: str) -> tuple[int | None, str]:
         return first_of(self.sql, self.raw, column.stored, condition, bool(self.spread))
@@ -379,4 +348,3 @@ def _share(texts: Sequence[str], holds: Callable[[str], bool]) -> float:
 
 def _written(form: NumberFormat) -> str:
     return "numbers with a decimal comma" if form.decimal == "," else "numbers with signs"
-

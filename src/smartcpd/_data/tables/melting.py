@@ -68,10 +68,7 @@ def _columns(given: str | Iterable[str], stored: Sequence[str]) -> list[str]:
     found: list[str] = []
     for name in names:
         first, colon, last = name.partition(":")
-        if name in stored or not colon:
-            ends = [name, name]
-        else:
-            ends = [first.strip(), last.strip()]
+        ends = [name, name] if name in stored or not colon else [first.strip(), last.strip()]
         for end in ends:
             if end not in stored:
                 raise InvalidParameterError(

@@ -6,8 +6,8 @@ from smartcpd._data.tables.numerals import BLANKS
 from smartcpd._data.tables.sql import literal
 
 MISSING_LABELS = frozenset(
-    ["", "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>", "NaN", "nan", "NAN", "-NaN", "-nan", "NULL"]
-    + ["null", "Null", "(null)", "\\N", "#N/A N/A", "NaT"]
+    {"", "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>", "NaN", "nan", "NAN", "-NaN", "-nan", "NULL"}
+    | {"null", "Null", "(null)", "\\N", "#N/A N/A", "NaT"}
 )
 """Labels that are none; case matters, as these are also words."""
 MISSING_VALUES = frozenset(

@@ -9,10 +9,42 @@ from smartcpd._data.tables.sql import literal
 
 BLANKS = " \t\u00a0\u2007\u2009\u202f"
 """Blanks that people put around and into numbers."""
-CODES = (
-    "USD EUR GBP CHF JPY INR CNY RMB CAD AUD NZD SEK NOK DKK PLN CZK HUF BRL MXN ZAR KRW RUB TRY "
-    "SGD HKD THB IDR ILS AED kr Kč zł Ft Rs"
-).split()
+CODES = [
+    "USD",
+    "EUR",
+    "GBP",
+    "CHF",
+    "JPY",
+    "INR",
+    "CNY",
+    "RMB",
+    "CAD",
+    "AUD",
+    "NZD",
+    "SEK",
+    "NOK",
+    "DKK",
+    "PLN",
+    "CZK",
+    "HUF",
+    "BRL",
+    "MXN",
+    "ZAR",
+    "KRW",
+    "RUB",
+    "TRY",
+    "SGD",
+    "HKD",
+    "THB",
+    "IDR",
+    "ILS",
+    "AED",
+    "kr",
+    "Kč",
+    "zł",
+    "Ft",
+    "Rs",
+]
 CURRENCY = rf"(?:(?:US|AU|CA|NZ|HK|A|C|R)?\$|[€£¥₹₽₩₺₫₴₦฿₱]|{'|'.join(CODES)}|Rs\.)"
 BLANK = f"[{BLANKS}]*"
 PLAIN = rf"{BLANK}[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?{BLANK}"

@@ -86,9 +86,7 @@ def _arrow(files: Files) -> Any:
         raise InvalidDataError(f"{files.name!r} cannot be read as an Arrow file: {why}.") from None
 
 
-def _configure(
-    connection: Any, folder: str, max_memory: str | int | None, in_order: bool
-) -> None:
+def _configure(connection: Any, folder: str, max_memory: str | int | None, in_order: bool) -> None:
     import duckdb
 
     limit = f"{max_memory}B" if isinstance(max_memory, int) else max_memory

@@ -95,9 +95,7 @@ def find_files(given: str | os.PathLike[str], folder: str) -> Files:
     return files
 
 
-def _converted(
-    name: str, plain: list[tuple[str, str | None]], form: str, folder: str
-) -> Files:
+def _converted(name: str, plain: list[tuple[str, str | None]], form: str, folder: str) -> Files:
     if len(plain) > 1:
         raise InvalidDataError(f"{name!r} matches {len(plain)} files of this kind; name one.")
     ((path, member),) = plain

@@ -121,7 +121,9 @@ class TextSource(Source):
             found.append(f"{self.name} is not in UTF-8 throughout and was read as {said}.")
         if part.dialect.above:
             lines = "line" if part.dialect.above == 1 else f"{part.dialect.above} lines"
-            found.append(f"The first {lines} of {self.name} stand above the table and are left out.")
+            found.append(
+                f"The first {lines} of {self.name} stand above the table and are left out."
+            )
         if not part.dialect.quoted:
             found.append(f"Quotes in {self.name} are taken as they are, since one is never closed.")
         return [*super().guesses, *found]
@@ -131,7 +133,8 @@ class TextSource(Source):
         if self.parts[0].dialect.sure:
             return ""
         if self.parts[0].dialect.header:
-            return "The first line was taken for the names of columns; if it is data, say header=False."
+            names = "The first line was taken for the names of columns"
+            return f"{names}; if it is data, say header=False."
         return (
             "The first line was taken for data, since its words recur; if it names columns, say "
             "header=True."
@@ -198,7 +201,9 @@ class TextSource(Source):
         if one_thread:
             options.append("parallel = false")
         wanted = [
-            f"c{i} AS {identifier(name)}" for i, name in enumerate(dialect.names) if name in names
+            f"c{i} AS {identifier(name)}"
+            for i, name in enumerate(dialect.names)
+            if name and name in names
         ]
         # DuckDB would take the sign for a comment in the middle of a value as well.
         kept = " WHERE c0 IS NULL OR NOT starts_with(ltrim(c0), '#')" if dialect.comments else ""

@@ -18,9 +18,7 @@ def from_workbook(path: str, member: str | None, folder: str) -> tuple[str, list
     try:
         import python_calamine as calamine
     except ImportError:
-        raise MissingExtraError(
-            "python-calamine", "excel", f"Reading {Path(path).name}"
-        ) from None
+        raise MissingExtraError("python-calamine", "excel", f"Reading {Path(path).name}") from None
     try:
         book = calamine.CalamineWorkbook.from_path(path)
         rows = {name: _sheet(book, name) for name in book.sheet_names}
@@ -28,7 +26,9 @@ def from_workbook(path: str, member: str | None, folder: str) -> tuple[str, list
         raise InvalidDataError(f"{path!r} cannot be read as a workbook: {error}.") from None
     full = [name for name, lines in rows.items() if len(lines) > 1]
     if member is not None and member not in rows:
-        raise InvalidDataError(f"There is no sheet {member!r} in {path!r}; it has {listed(list(rows))}.")
+        raise InvalidDataError(
+            f"There is no sheet {member!r} in {path!r}; it has {listed(list(rows))}."
+        )
     if member is None and not full:
         raise InvalidDataError(f"There is no row in {path!r}.")
     chosen = member or full[0]
@@ -63,7 +63,9 @@ def from_sqlite(path: str, member: str | None, folder: str) -> str:
             )
         chosen = member or names[0]
         if chosen not in names:
-            raise InvalidDataError(f"There is no table {chosen!r} in {path!r}; it has {listed(names)}.")
+            raise InvalidDataError(
+                f"There is no table {chosen!r} in {path!r}; it has {listed(names)}."
+            )
         rows = connection.execute(f"SELECT * FROM {identifier(chosen)}")
         header = [column[0] for column in rows.description]
         return _written(_with(header, rows), folder)
