@@ -30,6 +30,8 @@ MOST_COMPARED, MOST_ROWS_COMPARED = 10, 2_000_000
 """How many columns are compared with each other, and over how many rows at most."""
 ALIKE = 1.1
 """How many more pairs than labels there may be for one label to follow from the other."""
+REPEATED = 3
+"""How often labels must occur on average for it to mean something that another one follows."""
 FEW_NUMBERS = 50
 """Up to so many different real numbers may be labels."""
 UNIQUE = 0.5
@@ -322,7 +324,8 @@ def _independent(source: Source, labels: Sequence[Facts]) -> list[Facts]:
     together = one_row(source.sql(f"SELECT {', '.join(counts)} FROM {SOURCE}"))
     out: set[str] = set()
     for (a, b), count in zip(pairs, together, strict=True):
-        if count > ALIKE * a.different or a.name in out:
+        by_chance = REPEATED * a.different > a.rows
+        if by_chance or count > ALIKE * a.different or a.name in out:
             continue
         same = count <= ALIKE * b.different
         named = re.search(r"(?i)\bname\b", b.words) and not re.search(r"(?i)\bname\b", a.words)

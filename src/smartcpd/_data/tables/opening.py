@@ -75,7 +75,7 @@ def _registered(name: str, table: Any, connection: Any, reading: Reading) -> Sou
 
 def _arrow(files: Files) -> Any:
     if importlib.util.find_spec("pyarrow") is None:
-        raise MissingExtraError("pyarrow", "polars", "Reading an Arrow or Feather file")
+        raise MissingExtraError("pyarrow", "arrow", "Reading an Arrow or Feather file")
     import pyarrow as pa
     from pyarrow import dataset
 
