@@ -118,6 +118,41 @@ class TestTables:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
         assert "nothing on standard input" in run("check", "-")[2]
 
+    def test_lost_rows_are_told_on_standard_error(self, tmp_path):
+        lines = [f"{'' if i % 20 == 0 else 'abc'[i % 3]},{i % 4}" for i in range(200)]
+        (tmp_path / "t.csv").write_text("\n".join(["a,b", *lines]))
+        command = [*PROGRAM, "convert", "t.csv", "t.npz", "--modes", "a,b"]
+        found = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True)
+        assert found.returncode == 0
+        assert "Warning: 10 of 200 rows (5 %) cannot be used" in found.stderr
+        lines = [f"{'' if i % 3 == 0 else 'abcd'[i % 4]},{i % 4}" for i in range(200)]
+        (tmp_path / "t.csv").write_text("\n".join(["a,b", *lines]))
+        found = subprocess.run(
+            [*command, "--force"], env=ENVIRONMENT, capture_output=True, text=True
+        )
+        assert found.returncode == 1
+        assert "67 of 200 rows (34 %) cannot be used" in found.stderr
+        assert (
+            "--na, --delimiter), or go on without these rows by --allow-lost-rows." in found.stderr
+        )
+        command += ["--force", "--allow-lost-rows"]
+        assert subprocess.run(command, env=ENVIRONMENT, capture_output=True).returncode == 0
+
+    def test_cells_to_predict_are_written_as_the_table_was(self, run, tmp_path):
+        days = [f"{d:02d}/0{m}/2020" for m in (1, 2) for d in range(1, 11)]
+        rows = "".join(
+            f"{day};{shop};1.{n:03d},5\n" for day in days for n, shop in enumerate("xyz")
+        )
+        (tmp_path / "t.csv").write_text("day;shop;value\n" + rows)
+        command = ("fit", "t.csv", "--modes", "day,shop", "--value", "value", "-r", 1, "-q")
+        code, _, err = run(*command)
+        assert (code, "--date-format 'day-first' or" in err) == (1, True)
+        assert run(*command, "--date-format", "day-first")[0] == 0
+        (tmp_path / "c.csv").write_text("day;shop;value\n05/02/2020;y;1.002,5\n")
+        code, out, err = run("predict", "t-smartcpd", "--at", "c.csv")
+        assert code == 0, err
+        assert out.splitlines()[1].startswith("2020-02-05 00:00:00,y,1002.5,")
+
     def test_an_interrupted_query(self):
         with pytest.raises(KeyboardInterrupt), explained("Reading"):
             raise RuntimeError("Query interrupted")

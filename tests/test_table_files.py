@@ -105,6 +105,7 @@ DATE_FORMATS = [
     "%Y%m%dT%H%M%SZ",
     "%Y-%b-%d",
     "%d. %B %Y",
+    "[%d/%b/%Y:%H:%M:%S]",
 ]
 
 

@@ -127,7 +127,7 @@ class Facts:
             return f"by --bin {self.grid_width}"
         if family is Family.REAL:
             return "as --value; or --bin 20q"
-        if self.different > UNIQUE * self.rows and self.different > KEPT:
+        if self.different > UNIQUE * self.rows and self.different > FEW_NUMBERS:
             return "looks like an identifier"
         if self.is_amount:
             return "as --value; or --bin 20q"
@@ -239,15 +239,14 @@ def planned(source: Source, found: Sequence[Facts]) -> Plan:
         inside = set(names[names.index(first) : names.index(last) + 1])
         plan.melt = wide
     usable = [facts for facts in found if facts.is_usable and facts.name not in inside]
-    coordinates = _coordinates(usable)
+    coordinates = [] if wide or melted else _coordinates(usable)
     amounts = [f for f in usable if f.is_value]
     if melted is None and wide is None and amounts:
         plan.value = max(amounts, key=_plainness).name
     labels = [f for f in usable if f.as_mode() == "yes"]
     labels = [f for f in labels if not f.is_amount and f.name != plan.value]
-    if melted is not None or wide is not None:
-        # What stands beside the columns of a wide table are labels of its rows, or sums.
-        labels = [f for f in labels if f.column.family is not Family.REAL]
+    if wide is not None:
+        labels = _of_rows(usable, labels)
     times = [f for f in usable if f.column.family in DATES]
     clocks = [f for f in usable if f.column.family is Family.CLOCK]
     chosen = times[:1] or clocks[:1]
@@ -274,6 +273,14 @@ def planned(source: Source, found: Sequence[Facts]) -> Plan:
     if len(plan.modes) < 2:
         _add_large(plan, usable)
     return plan
+
+
+def _of_rows(usable: Sequence[Facts], labels: Sequence[Facts]) -> list[Facts]:
+    """Return the labels of the rows of a wide table: one that names each row, or several."""
+    kinds = (Family.TEXT, Family.WHOLE)
+    unique = [f for f in usable if f.different == f.rows <= MANY and f.column.family in kinds]
+    named = [f for f in unique if f.column.family is Family.TEXT] or unique
+    return named[:1] or [f for f in labels if f.column.family is not Family.REAL]
 
 
 def _add_large(plan: Plan, usable: Sequence[Facts]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from smartcpd._data.tables.sql import literal
@@ -81,6 +81,7 @@ REPAIRS = {
     "dot": ((r"(?i)\b([a-z]{3,4})\.", r"\1"),),
     "apostrophe": (("'", ""),),
     "quarter": QUARTERS,
+    "bracket": ((r"^ *\[", ""), (r"\] *$", "")),
 }
 """Texts that `strptime` does not read, and what to put in their place."""
 
@@ -119,6 +120,9 @@ def formats_of(text: str) -> list[DateFormat]:
     text = text.strip()
     if len(text) > 45 or not any(c.isdigit() for c in text):
         return []
+    bare = text.removeprefix("[").removesuffix("]")
+    if bare != text:  # as in logs of web servers
+        return [replace(f, repairs=(*f.repairs, "bracket")) for f in formats_of(bare)]
     for shape, formats in _COMPACT:
         found = shape.fullmatch(text)
         if found:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from codecs import getincrementaldecoder
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,7 +16,7 @@ from smartcpd._data.tables.paths import HEAD, Files, head
 from smartcpd._data.tables.reading import Reading
 from smartcpd._data.tables.sources import RAW, Source, TableRows
 from smartcpd._data.tables.sql import explained, identifier, literal, one_row
-from smartcpd._data.tables.unpacking import binary, encoding_of, rewritten, western
+from smartcpd._data.tables.unpacking import PIECE, binary, encoding_of, rewritten, western
 from smartcpd.errors import InvalidDataError
 
 MOST_ROWS_TO_COUNT = 2_000_000
@@ -222,13 +223,14 @@ class TextSource(Source):
         """Return the encoding of a file whose beginning looks like UTF-8."""
         if path.lower().endswith(".zst"):
             raise InvalidDataError(f"{path!r} is not in UTF-8; unpack it first.")
+        decoder = getincrementaldecoder("utf-8")()
         with binary(path) as file:
-            text = file.read()
-        try:
-            text.decode()
-            return "utf-8"
-        except UnicodeDecodeError:
-            return western(text)
+            while piece := file.read(PIECE):
+                try:
+                    decoder.decode(piece)
+                except UnicodeDecodeError:
+                    return western(piece)
+        return "utf-8"
 
     def _has_swallowed_rows(self) -> bool:
         """Whether a value has whole rows in it, as after a quote that is never closed."""
