@@ -9,9 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from smartcpd._app.cli.console import say
 from smartcpd._app.cli.options import in_flags
 from smartcpd._app.cli.table_options import TableOptions
 from smartcpd._data.files import is_tensor_file, read, split
+from smartcpd._data.tables.account import WARNING
 from smartcpd._data.tables.wishes import joined
 from smartcpd.errors import InvalidParameterError
 
@@ -37,6 +39,9 @@ def load(
     from smartcpd._data.tables import from_table
 
     X = from_table(file, **options.parameters(), out=out)
+    for note in X.notes:
+        if note.startswith(WARNING):
+            say(note)
     return replace(X, notes=tuple(map(in_flags, X.notes)))
 
 

@@ -10,6 +10,8 @@ from smartcpd.errors import InvalidDataError
 
 logger = logging.getLogger("smartcpd.tables")
 
+WARNING = "Warning: "
+"""How a note begins that users must see."""
 WARNED, REFUSED = 0.01, 0.20
 """The shares of lost rows above which users are warned, and above which nothing is made of the
 rest.
@@ -27,7 +29,7 @@ class Account:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        return (*self.losses, *self.decisions)
+        return (*filter(None, [self.warning]), *self.losses, *self.decisions)
 
     def decide(self, *sentences: str) -> None:
         self.decisions.extend(s for s in sentences if s and s not in self.decisions)
@@ -67,7 +69,7 @@ class Account:
                 "it is written (date_format=, decimal=, thousands=, na=, delimiter=), or go on "
                 "without these rows by allow_lost_rows=True."
             )
-        self.warning = f"Warning: {said} cannot be used and are left out."
+        self.warning = f"{WARNING}{said} cannot be used and are left out."
 
     def report(self) -> None:
         if self.warning:
