@@ -133,6 +133,12 @@ def with_header(dialect: Dialect, text: str, header: bool, wanted: Sequence[str]
     return replace(sniffed(text, dialect.delimiter, header, wanted), quoted=dialect.quoted)
 
 
+def is_aligned(text: str) -> bool:
+    """Whether blanks, one or several, part every line into as many columns."""
+    widths = {len(line.split()) for line in text.splitlines() if line.strip()}
+    return len(widths) == 1 and widths.pop() > 1 and "  " in text
+
+
 def _records(text: str, delimiter: str, escape: str) -> list[Record]:
     options: dict[str, object] = {"delimiter": delimiter, "skipinitialspace": delimiter == ","}
     if escape == "\\":

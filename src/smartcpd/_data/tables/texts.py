@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from smartcpd._data.tables.columns import Column
-from smartcpd._data.tables.dialect import Dialect, sniffed, with_header
+from smartcpd._data.tables.dialect import Dialect, is_aligned, sniffed, with_header
 from smartcpd._data.tables.paths import HEAD, Files, head
 from smartcpd._data.tables.reading import Reading
 from smartcpd._data.tables.sources import RAW, Source, TableRows
@@ -69,7 +69,12 @@ class TextSource(Source):
             if len(found) == HEAD and re.search("[\r\n]", start):
                 start = start[: max(start.rfind("\n"), start.rfind("\r")) + 1]
         delimiter = self.reading.delimiter or self.files.delimiter
-        return Part(path, start, sniffed(start, delimiter, self.reading.header), encoding)
+        dialect = sniffed(start, delimiter, self.reading.header)
+        if dialect.width == 1 and delimiter is None and is_aligned(start):
+            path = rewritten(path, encoding or "utf-8", self.folder, squeezed=True)
+            start = "".join(" ".join(line.split()) + "\n" for line in start.splitlines())
+            dialect = sniffed(start, " ", self.reading.header)
+        return Part(path, start, dialect, encoding)
 
     def _unpacked_start(self, path: str) -> str:
         """Return the first lines of a file that only DuckDB can unpack."""

@@ -177,12 +177,17 @@ def binary(path: str, packing: str | None = None) -> Iterator[IO[bytes]]:
         raise InvalidDataError(f"{path!r} cannot be read: {error.strerror or error}.") from None
 
 
-def rewritten(path: str, encoding: str, folder: str) -> str:
-    """Write a text file anew in UTF-8, with one kind of line break; return where it is."""
+def rewritten(path: str, encoding: str, folder: str, squeezed: bool = False) -> str:
+    """Write a text file anew in UTF-8, with one kind of line break; return where it is.
+
+    If it is ``squeezed``, blanks that align columns become one each.
+    """
     target = _new(Path(folder) / (Path(path).name.removesuffix(".gz") + ".utf8"))
     with binary(path) as packed, target.open("w", encoding="utf-8", newline="\n") as out:
         # Bytes that the encoding does not know become the sign for that.
         text = io.TextIOWrapper(packed, encoding=encoding, errors="replace", newline=None)
+        if squeezed:
+            out.writelines(" ".join(line.split()) + "\n" for line in text)
         while piece := text.read(PIECE):
             out.write(piece.removeprefix("\ufeff") if out.tell() == 0 else piece)
         text.detach()

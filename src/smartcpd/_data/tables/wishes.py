@@ -66,6 +66,8 @@ def find_column(source: Source, name: str) -> Column:
     lowered = {known.lower(): known for known in reversed(names)}
     close = difflib.get_close_matches(name.lower(), lowered, n=1)
     hint = f" Did you mean {lowered[close[0]]!r}?" if close else ""
+    if len(names) == 1 and source.is_text:
+        hint = " Say what parts its columns with delimiter=, if it has several."
     raise InvalidParameterError(
         f"There is no column {name!r} in {source.name}.{hint} Its columns are {listed(names)}."
     )
