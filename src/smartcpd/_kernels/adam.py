@@ -8,15 +8,14 @@ whose rounding is nothing next to the noise of sampling; factors and moments are
 
 from __future__ import annotations
 
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
-import numba
 import numpy as np
 from numba import prange
 
 from smartcpd._kernels import kinds
-from smartcpd._kernels.compiling import FASTMATH, NO_WRAPPERS
+from smartcpd._kernels.compiling import exact_subroutine, subroutine
 from smartcpd._kernels.copying import add_matrix, copy_matrix
 from smartcpd._kernels.elementary import root
 from smartcpd._kernels.lanes import LANES, fill, load, store, total
@@ -36,18 +35,15 @@ WORTH_GROUPS = 1 << 15
 other as long as they work, and much longer where other programs want the processor.
 """
 
-small = partial(numba.njit, error_model="numpy", **NO_WRAPPERS)
-"""For the dozens of functions of a line or two that an iteration is put together from."""
-
 
 def make_cut(order: int, place: int = 0) -> Any:
     """Make the function that returns the rows of some cells as a tuple of one array a mode, in the
     order of ``modes``.
     """
     if place == order:
-        return small(lambda rows, modes, start, stop: ())
+        return exact_subroutine(lambda rows, modes, start, stop: ())
     others = make_cut(order, place + 1)
-    return small(
+    return exact_subroutine(
         lambda rows, modes, start, stop: (
             rows[modes[place], start:stop],
             *others(rows, modes, start, stop),
@@ -60,17 +56,17 @@ def make_place(order: int, mode: int = 1) -> Any:
     the compiler then sees that no store changes them.
     """
     if mode == order:
-        return small(lambda columns, b: ())
+        return exact_subroutine(lambda columns, b: ())
     others = make_place(order, mode + 1)
-    return small(lambda columns, b: (columns[mode][b], *others(columns, b)))
+    return exact_subroutine(lambda columns, b: (columns[mode][b], *others(columns, b)))
 
 
 def make_product(n_rows: int, k: int = 0) -> Any:
     """Make the function that multiplies some rows, eight columns at a time."""
     if k == n_rows - 1:
-        return small(lambda A, at, r: load(A, at[k], r))
+        return exact_subroutine(lambda A, at, r: load(A, at[k], r))
     others = make_product(n_rows, k + 1)
-    return small(lambda A, at, r: load(A, at[k], r) * others(A, at, r))
+    return exact_subroutine(lambda A, at, r: load(A, at[k], r) * others(A, at, r))
 
 
 def make_products(n_rows: int, k: int = 0) -> Any:
@@ -80,10 +76,10 @@ def make_products(n_rows: int, k: int = 0) -> Any:
     ``before`` is passed on with the rows before this one; the product of those behind is returned.
     """
     if k == n_rows:
-        return small(lambda A, at, r, before, G: fill(ONE))
+        return exact_subroutine(lambda A, at, r, before, G: fill(ONE))
     go_on = make_products(n_rows, k + 1)
 
-    @small(fastmath=FASTMATH)
+    @subroutine
     def add_products(A, at, r, before, G):
         a = load(A, at[k], r)
         behind = go_on(A, at, r, before * a, G)
@@ -98,18 +94,18 @@ def make_row(n_lanes: int, k: int = 0) -> tuple[Any, Any, Any]:
     to G.
     """
     if k == n_lanes:
-        nothing = small(lambda G, i, r, sums: None)
-        return small(lambda A, i, r: ()), small(lambda: ()), nothing
+        nothing = exact_subroutine(lambda G, i, r, sums: None)
+        return exact_subroutine(lambda A, i, r: ()), exact_subroutine(lambda: ()), nothing
     load_on, zeros_on, add_on = make_row(n_lanes, k + 1)
 
-    @small(fastmath=FASTMATH)
+    @subroutine
     def add(G, i, r, sums):
         store(G, i, r + k * LANES, load(G, i, r + k * LANES) + sums[k])
         add_on(G, i, r, sums)
 
     return (
-        small(lambda A, i, r: (load(A, i, r + k * LANES), *load_on(A, i, r))),
-        small(lambda: (fill(ZERO), *zeros_on())),
+        exact_subroutine(lambda A, i, r: (load(A, i, r + k * LANES), *load_on(A, i, r))),
+        exact_subroutine(lambda: (fill(ZERO), *zeros_on())),
         add,
     )
 
@@ -117,9 +113,9 @@ def make_row(n_lanes: int, k: int = 0) -> tuple[Any, Any, Any]:
 def make_terms(product: Any, n_lanes: int, k: int = 0) -> Any:
     """Make the function that adds the lanes of a stripe of a cell's product to each other."""
     if k == n_lanes - 1:
-        return small(lambda own, A, at, r: own[k] * product(A, at, r + k * LANES))
+        return exact_subroutine(lambda own, A, at, r: own[k] * product(A, at, r + k * LANES))
     go_on = make_terms(product, n_lanes, k + 1)
-    return small(
+    return exact_subroutine(
         lambda own, A, at, r: own[k] * product(A, at, r + k * LANES) + go_on(own, A, at, r)
     )
 
@@ -129,10 +125,10 @@ def make_slopes(add_products: Any, n_lanes: int, k: int = 0) -> Any:
     mode to ``sums``.
     """
     if k == n_lanes:
-        return small(lambda own, A, at, r, slope, sums, G: ())
+        return exact_subroutine(lambda own, A, at, r, slope, sums, G: ())
     go_on = make_slopes(add_products, n_lanes, k + 1)
 
-    @small(fastmath=FASTMATH)
+    @subroutine
     def add_slopes(own, A, at, r, slope, sums, G):
         behind = add_products(A, at, r + k * LANES, slope * own[k], G)
         return (sums[k] + slope * behind, *go_on(own, A, at, r, slope, sums, G))
@@ -151,7 +147,7 @@ def make_stripe(order: int, n_lanes: int) -> tuple[Any, Any]:
     terms = make_terms(make_product(order - 1), n_lanes)
     add_slopes = make_slopes(make_products(order - 1), n_lanes)
 
-    @small(fastmath=FASTMATH)
+    @subroutine
     def add_values(A, columns, r, m):
         lead = columns[0]
         b, n = FIRST, np.uint64(m.size)
@@ -162,7 +158,7 @@ def make_stripe(order: int, n_lanes: int) -> tuple[Any, Any]:
                 m[b] += total(terms(own, A, place(columns, b), r))
                 b += NEXT
 
-    @small(fastmath=FASTMATH)
+    @subroutine
     def add_gradient(A, columns, r, d, G):
         lead = columns[0]
         b, n = FIRST, np.uint64(d.size)
@@ -188,7 +184,7 @@ def make_iterations(order: int, width: int) -> Any:
     add_values, add_gradient = make_stripe(order, STRIPE) if 0 < whole < width else last
     add_last_values, add_last_gradient = last
 
-    @small(fastmath=FASTMATH)
+    @subroutine
     def model_values(A, columns, m):
         m[:] = ZERO
         for r in range(0, whole, stripe):
@@ -196,14 +192,14 @@ def make_iterations(order: int, width: int) -> Any:
         if whole < width:
             add_last_values(A, columns, whole, m)
 
-    @small(fastmath=FASTMATH)
+    @subroutine
     def gradient(A, columns, d, G):
         for r in range(0, whole, stripe):
             add_gradient(A, columns, r, d, G)
         if whole < width:
             add_last_gradient(A, columns, whole, d, G)
 
-    @small(fastmath=FASTMATH)
+    @subroutine
     def update(G, rule, clock, low, high, A, first, second, A_short):
         rate, beta_1, beta_2, epsilon = rule[0], rule[1], rule[2], rule[3]
         pace = rate / (1.0 - beta_1**clock)

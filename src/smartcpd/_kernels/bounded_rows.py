@@ -11,17 +11,17 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-import numba
 import numpy as np
 
 from smartcpd._kernels import kinds
+from smartcpd._kernels.compiling import exact_subroutine
 
 FREE, LOW, HIGH = 0, -1, 1
 PULL = 1e-13
 """A pull smaller than this share of the largest slope is rounding."""
 
 
-@numba.njit(error_model="numpy")
+@exact_subroutine
 def _solved(B, free, n_free, b, L):
     """Solve B s = b among the free entries by Cholesky's method, in place of b; False if B is not
     positive definite there."""
@@ -47,7 +47,7 @@ def _solved(B, free, n_free, b, L):
     return True
 
 
-@numba.njit(error_model="numpy")
+@exact_subroutine
 def _slopes(g, B, d, q):
     for r in range(g.size):
         q[r] = g[r]
@@ -55,7 +55,7 @@ def _slopes(g, B, d, q):
             q[r] += B[r, s] * d[s]
 
 
-@numba.njit(error_model="numpy")
+@exact_subroutine
 def _advance(d, free, n_free, s, low, high, state):
     """Go along s until the first bound; True if there was none on the way."""
     share, blocked = 1.0, -1
@@ -81,7 +81,7 @@ def _advance(d, free, n_free, s, low, high, state):
     return False
 
 
-@numba.njit(error_model="numpy")
+@exact_subroutine
 def _released(q, state, least):
     """Let the entry go that pulls away hardest from its bound; True if there is one."""
     hardest, chosen = least, -1

@@ -9,11 +9,11 @@ from __future__ import annotations
 from functools import cache
 from typing import Annotated, Any
 
-import numba
 import numpy as np
 from numba import types
 
 from smartcpd._kernels import kinds
+from smartcpd._kernels.compiling import exact_subroutine
 from smartcpd._kernels.events import load_index
 from smartcpd._kernels.gather import load_number
 
@@ -109,7 +109,7 @@ def _place(
             _sort(rows[lead, start : start + n_samples], np.uint32(first), counts)
 
 
-@numba.njit(error_model="numpy")
+@exact_subroutine
 def _random_words(counter, words):
     """SplitMix64 (Steele, Lea and Flood, 2014): random numbers from a counter, and its next value.
 
@@ -123,7 +123,7 @@ def _random_words(counter, words):
     return counter + np.uint64(words.size) * GOLDEN
 
 
-@numba.njit(error_model="numpy")
+@exact_subroutine
 def _take_digits(words, first, size, column):
     """``column = first + digit``; with 2**64 digit + rest = words * size, words become the rest."""
     for b in range(column.size):
@@ -133,7 +133,7 @@ def _take_digits(words, first, size, column):
         column[b] = first + np.uint32(high >> HALF_BITS)
 
 
-@numba.njit(error_model="numpy")
+@exact_subroutine
 def _sort(column, first, counts):
     """Sort by counting; ``counts`` is scratch, one for each value from ``first`` on."""
     counts[:] = 0

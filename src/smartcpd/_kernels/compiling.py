@@ -15,6 +15,7 @@ import sys
 import types as pytypes
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numba
@@ -32,7 +33,13 @@ warnings.filterwarnings("ignore", category=NumbaExperimentalFeatureWarning)
 FASTMATH = {"contract", "nsz", "arcp", "reassoc", "afn"}
 
 NO_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-"""Options for functions that only compiled functions call."""
+"""Options for functions that only compiled functions call: what would let Python and C call them
+takes as long to compile as they do.
+"""
+subroutine = partial(numba.njit, error_model="numpy", fastmath=FASTMATH, **NO_WRAPPERS)
+"""Marks a function that only compiled functions call."""
+exact_subroutine = partial(numba.njit, error_model="numpy", **NO_WRAPPERS)
+"""Marks one whose floating-point operations are done as they are written."""
 
 _announced = False
 
@@ -95,14 +102,8 @@ def in_precision(function: Callable[..., Any], dtype: Any) -> Callable[..., Any]
 
 
 def inline(function: Callable[..., Any], dtype: Any = np.float64) -> Any:
-    """A scalar function to be called from other compiled functions (it gets inlined there).
-
-    Python must not call it: the code that would let Python and C do so is left out, since it takes
-    as long to compile as the function itself.
-    """
-    return numba.njit(
-        in_precision(function, dtype), error_model="numpy", fastmath=FASTMATH, **NO_WRAPPERS
-    )
+    """A scalar function to be called from other compiled functions (it gets inlined there)."""
+    return subroutine(in_precision(function, dtype))
 
 
 def compile_kernel(
@@ -112,15 +113,22 @@ def compile_kernel(
     *,
     on_disk: bool = True,
     parallel: bool = False,
+    as_argument: bool = False,
 ) -> Any:
     """Compile ``function`` for ``signature``, from the disk where an earlier process left it.
 
     ``name`` must be unique within the file of ``function`` and never change its meaning while the
-    sources stay the same: it is what the cached machine code is found by.
+    sources stay the same: it is what the cached machine code is found by. ``as_argument`` says
+    that compiled loops take it as an argument.
     """
     function.__qualname__ = name
     dispatcher: Any = numba.njit(
-        function, error_model="numpy", fastmath=FASTMATH, nogil=True, parallel=parallel
+        function,
+        error_model="numpy",
+        fastmath=FASTMATH,
+        nogil=True,
+        parallel=parallel,
+        no_cfunc_wrapper=not as_argument,
     )
     if not on_disk:
         dispatcher.compile(signature)

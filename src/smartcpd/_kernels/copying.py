@@ -6,26 +6,24 @@ and everything needed to put that into words: many times as long as the loop its
 
 from __future__ import annotations
 
-import numba
-
-from smartcpd._kernels.compiling import FASTMATH
+from smartcpd._kernels.compiling import subroutine
 
 
-@numba.njit(error_model="numpy", fastmath=FASTMATH)
+@subroutine
 def copy(a, out):
     """Copy the vector a to ``out``."""
     for i in range(a.size):
         out[i] = a[i]
 
 
-@numba.njit(error_model="numpy", fastmath=FASTMATH)
+@subroutine
 def copy_matrix(A, out):
     for i in range(A.shape[0]):
         for r in range(A.shape[1]):
             out[i, r] = A[i, r]
 
 
-@numba.njit(error_model="numpy", fastmath=FASTMATH)
+@subroutine
 def add_matrix(A, out):
     for i in range(A.shape[0]):
         for r in range(A.shape[1]):

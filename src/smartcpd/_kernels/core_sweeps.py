@@ -9,11 +9,10 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-import numba
 import numpy as np
 
 from smartcpd._kernels import kinds
-from smartcpd._kernels.compiling import FASTMATH
+from smartcpd._kernels.compiling import subroutine
 from smartcpd._kernels.copying import copy_matrix
 
 RIDGE = 1e-6
@@ -24,14 +23,14 @@ FASTER, SLOWER = 1.05, 0.7
 """Factors by which the momentum changes after a sweep that lowered the residual, or did not."""
 
 
-@numba.njit(error_model="numpy", fastmath=FASTMATH)
+@subroutine
 def extrapolate(A, before, weight, out):
     for i in range(A.shape[0]):
         for r in range(A.shape[1]):
             out[i, r] = A[i, r] + weight * (A[i, r] - before[i, r])
 
 
-@numba.njit(error_model="numpy", fastmath=FASTMATH)
+@subroutine
 def fill_gram(A, gram):
     """gram = A'A."""
     n_rows, rank = A.shape
@@ -43,7 +42,7 @@ def fill_gram(A, gram):
                 gram[r, s] += a * A[i, s]
 
 
-@numba.njit(error_model="numpy", fastmath=FASTMATH)
+@subroutine
 def fill_normal_matrix(grams, mode, L):
     """The entrywise product of all Gram matrices but one, with a ridge."""
     rank = len(L)
@@ -60,7 +59,7 @@ def fill_normal_matrix(grams, mode, L):
         L[r, r] += RIDGE * trace / rank + 1e-30
 
 
-@numba.njit(error_model="numpy", fastmath=FASTMATH)
+@subroutine
 def factorise(L):
     """Cholesky's factor in place of a matrix; a pivot that rounding made negative is lifted."""
     rank = len(L)
@@ -74,7 +73,7 @@ def factorise(L):
             L[i, j] /= pivot
 
 
-@numba.njit(error_model="numpy", fastmath=FASTMATH)
+@subroutine
 def solve_rows(L, B, column, A):
     """A = B (LL')^-1."""
     n_rows, rank = A.shape
@@ -93,7 +92,7 @@ def solve_rows(L, B, column, A):
             A[i, r] = column[r]
 
 
-@numba.njit(error_model="numpy", fastmath=FASTMATH)
+@subroutine
 def advance(index, shape):
     """The next index in C order."""
     for k in range(index.size - 1, -1, -1):
@@ -103,7 +102,7 @@ def advance(index, shape):
         index[k] = 0
 
 
-@numba.njit(error_model="numpy", fastmath=FASTMATH)
+@subroutine
 def project(partial, A, shape, offsets, mode, index, row, out):
     """out[i] = the sum of partial[c] times the rows of all factors but the last and ``mode``'s,
     over the cells c whose index in ``mode`` is i."""
@@ -124,7 +123,7 @@ def project(partial, A, shape, offsets, mode, index, row, out):
         advance(index, shape)
 
 
-@numba.njit(error_model="numpy", fastmath=FASTMATH)
+@subroutine
 def fill_products(A, shape, offsets, index, H):
     """H[c] = the product of the rows that cell c has in all factors but the last."""
     n_cells, rank = H.shape

@@ -9,19 +9,18 @@ from __future__ import annotations
 from functools import cache
 from typing import Annotated, Any
 
-import numba
 import numpy as np
 from numba import types
 
 from smartcpd._kernels import kinds
-from smartcpd._kernels.compiling import FASTMATH
+from smartcpd._kernels.compiling import subroutine
 from smartcpd._kernels.copying import copy_matrix
 
 FlagMatrix = Annotated[Any, types.boolean[:, ::1]]
 MatrixOfMatrices = Annotated[Any, types.float64[:, :, :, ::1]]
 
 
-@numba.njit(error_model="numpy", fastmath=FASTMATH)
+@subroutine
 def curve(A_u, u, offsets, blocks, pairs, damping, V, moments, mixed, out):
     """out = the Hessian times V: what a factor's own change does, and what the others' do."""
     order, rank = offsets.size - 1, V.shape[1]
@@ -44,7 +43,7 @@ def curve(A_u, u, offsets, blocks, pairs, damping, V, moments, mixed, out):
                 out[i, r] = u[i] * own + others[i - offsets[m], r]
 
 
-@numba.njit(error_model="numpy", fastmath=FASTMATH)
+@subroutine
 def precondition(inverses, u, offsets, free, R, scaled, Z):
     """Z = R times the inverse of each row's own block, where entries are free."""
     rank = R.shape[1]
@@ -60,7 +59,7 @@ def precondition(inverses, u, offsets, free, R, scaled, Z):
                 Z[i, r] = 0.0
 
 
-@numba.njit(error_model="numpy", fastmath=FASTMATH)
+@subroutine
 def inner(A, B):
     total = 0.0
     for i in range(A.shape[0]):

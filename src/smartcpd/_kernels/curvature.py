@@ -11,17 +11,16 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-import numba
 import numpy as np
 from numba import prange
 
 from smartcpd._kernels import kinds
-from smartcpd._kernels.compiling import FASTMATH
+from smartcpd._kernels.compiling import subroutine
 from smartcpd._kernels.passes import add_gradient, read_fibers
 from smartcpd._kernels.weights import apply_weights
 
 
-@numba.njit(error_model="numpy", fastmath=FASTMATH)
+@subroutine
 def fill_tangents(A, V, offsets, fibers, mode, T):
     """T[f] = the derivative along V of what `fill_products` gives fiber f: the product rule."""
     n_fibers, rank = T.shape

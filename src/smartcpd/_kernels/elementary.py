@@ -8,15 +8,15 @@ place (tested over the whole range). Interpreted, they are simply `math.exp` and
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
-import numba
 import numpy as np
 from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic, overload
 
-from smartcpd._kernels.compiling import in_precision
+from smartcpd._kernels.compiling import exact_subroutine, in_precision
 
 LOG2E = 1.4426950408889634
 LN2_PARTS64 = 0.693145751953125, 1.42860682030941723212e-6
@@ -24,7 +24,7 @@ LN2_PARTS32 = 0.693359375, -2.12194440e-4
 """log 2 as a number of few digits, whose multiples are exact, and the rest."""
 INF = math.inf
 NAN = math.nan
-_STRICT: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}}
+_strict = partial(exact_subroutine, fastmath={"contract"})
 
 
 def exp(x: float) -> float:
@@ -80,7 +80,7 @@ def _guessed_inverse_root(builder: Any, x: Any, integer: Any, real: Any, *_: int
     return builder.bitcast(builder.sub(integer(0x5FE6EB50C7B537A9), half), real)
 
 
-@numba.njit(**_STRICT)
+@_strict
 def root(x):
     """The square root of a float64, at least 0, to 11 digits, in less time than the processor's.
 
@@ -175,8 +175,8 @@ def _overload_pair(function: Any, make: Any, wide: Any, narrow: Any) -> None:
     """Compile a function for float64 and for float32, each from its terms and its constants."""
 
     def compiled(dtype, terms, *constants):
-        terms = numba.njit(in_precision(terms, dtype), **_STRICT)
-        return numba.njit(in_precision(make(terms, *constants), dtype), **_STRICT)
+        terms = _strict(in_precision(terms, dtype))
+        return _strict(in_precision(make(terms, *constants), dtype))
 
     wide_one, narrow_one = compiled(np.float64, *wide), compiled(np.float32, *narrow)
 

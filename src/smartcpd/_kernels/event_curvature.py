@@ -8,12 +8,11 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-import numba
 import numpy as np
 from numba import prange
 
 from smartcpd._kernels import kinds
-from smartcpd._kernels.compiling import FASTMATH
+from smartcpd._kernels.compiling import subroutine
 from smartcpd._kernels.events import CHUNK, make_add_gradient, make_model_values
 from smartcpd._kernels.lanes import LANES, fill, load, total
 from smartcpd._kernels.weights import apply_weights, hide_missing
@@ -23,7 +22,7 @@ def make_event_curvature_pass(order: int) -> Any:
     """The pass below for tensors of one order: the loops over modes are unrolled."""
     model_values, add_gradient = make_model_values(order), make_add_gradient(order)
 
-    @numba.njit(error_model="numpy", fastmath=FASTMATH)
+    @subroutine
     def tangents(A, V, rows, d):
         """Compute by the product rule how much the model changes along V."""
         for b in range(d.size):

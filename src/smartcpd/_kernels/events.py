@@ -10,12 +10,11 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-import numba
 import numpy as np
 from numba import prange
 
 from smartcpd._kernels import kinds
-from smartcpd._kernels.compiling import FASTMATH, Block
+from smartcpd._kernels.compiling import Block, exact_subroutine, subroutine
 from smartcpd._kernels.gather import load_number
 from smartcpd._kernels.lanes import LANES, fill, load, store, total
 from smartcpd._kernels.weights import sum_in_order, weighted_terms
@@ -54,7 +53,7 @@ def unpack_block(data_dtype: str, dtype: str) -> Block:
 _byte, _short, _word, _long = (load_number(t) for t in ("uint8", "uint16", "uint32", "int64"))
 
 
-@numba.njit(error_model="numpy")
+@exact_subroutine
 def load_index(address, size):
     """An index stored in 1, 2, 4 or 8 bytes."""
     if size == 1:
@@ -69,7 +68,7 @@ def load_index(address, size):
 def make_model_values(order: int) -> Any:
     """The model at some events, for tensors of one order: the loop over modes is unrolled."""
 
-    @numba.njit(error_model="numpy", fastmath=FASTMATH)
+    @subroutine
     def model_values(A, rows, m):
         for b in range(m.size):
             terms = fill(0.0)
@@ -86,7 +85,7 @@ def make_model_values(order: int) -> Any:
 def make_add_gradient(order: int) -> Any:
     """Make the function that adds the gradient of some events, given their derivatives d, to G."""
 
-    @numba.njit(error_model="numpy", fastmath=FASTMATH)
+    @subroutine
     def add_gradient(A, rows, d, G):
         for b in range(d.size):
             for r in range(0, A.shape[1], LANES):

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from functools import cache
 
-import numba
 import numpy as np
 
 from smartcpd._kernels import kinds
-from smartcpd._kernels.compiling import Block
+from smartcpd._kernels.compiling import Block, exact_subroutine
 from smartcpd._kernels.events import load_index
 from smartcpd._kernels.gather import load_number
 
 _long = load_number("int64")
 
 
-@numba.njit(error_model="numpy")
+@exact_subroutine
 def find_fiber(handle, order, fiber, mode, index):
     """The number of a fiber among those that are not empty, or -1; by bisection.
 

@@ -17,7 +17,7 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from smartcpd._kernels import kinds
-from smartcpd._kernels.compiling import Block
+from smartcpd._kernels.compiling import Block, exact_subroutine
 
 
 @intrinsic(prefer_literal=False)
@@ -33,7 +33,7 @@ def _load(typing_context: Any, address: Any, kind: Any) -> Any:
     return item(types.int64, kind), build
 
 
-@numba.njit(error_model="numpy")
+@exact_subroutine
 def half_to_float(bits):
     """The value of a float16 from its bits; processors compute with wider numbers only."""
     exponent = (bits >> 10) & 31
@@ -54,7 +54,7 @@ def load_number(data_dtype: str) -> Any:
     stored = {"float16": "uint16", "bool": "uint8"}.get(data_dtype, data_dtype)
     item = numba.from_dtype(np.dtype(stored))
 
-    @numba.njit(error_model="numpy")
+    @exact_subroutine
     def number(address):
         x = _load(address, item)
         return half_to_float(x) if half else x

@@ -11,14 +11,14 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-import numba
 import numpy as np
 
 from smartcpd._kernels import kinds
+from smartcpd._kernels.compiling import exact_subroutine
 from smartcpd._kernels.lanes import LANES, fill, load, store, total
 
 
-@numba.njit(error_model="numpy")
+@exact_subroutine
 def _extend(terms, level, A, row, tails):
     """Multiply the terms of the indices so far by one more row; return the most they can become."""
     most = fill(0.0)

@@ -96,5 +96,7 @@ def compile_block(
 ) -> Block:
     """Compile a function as a block of some kind, such as `Gather`."""
     signature = numba_type(kind, from_dtype(np.dtype(dtype))).signature
-    dispatcher = compile_kernel(function, signature, f"{name}.{dtype}", on_disk=on_disk)
+    dispatcher = compile_kernel(
+        function, signature, f"{name}.{dtype}", on_disk=on_disk, as_argument=True
+    )
     return Block(dispatcher, signature)

@@ -14,17 +14,16 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-import numba
 import numpy as np
 from numba import prange
 
 from smartcpd._kernels import kinds
-from smartcpd._kernels.compiling import FASTMATH
+from smartcpd._kernels.compiling import subroutine
 from smartcpd._kernels.copying import add_matrix, copy
 from smartcpd._kernels.weights import apply_weights, hide_missing, weighted_sum
 
 
-@numba.njit(error_model="numpy", fastmath=FASTMATH)
+@subroutine
 def fill_products(A, offsets, fibers, mode, K):
     """K[f] = the product of the rows of fiber f, one of each factor but ``mode``'s."""
     n_fibers, rank = K.shape
@@ -40,7 +39,7 @@ def fill_products(A, offsets, fibers, mode, K):
                     K[f, r] *= row[r]
 
 
-@numba.njit(error_model="numpy", fastmath=FASTMATH)
+@subroutine
 def scatter(A, offsets, fibers, mode, T, G):
     """Add T[f], times the rows of all but two factors, to the row of each mode but ``mode``."""
     n_fibers, rank = T.shape
@@ -61,7 +60,7 @@ def scatter(A, offsets, fibers, mode, T, G):
                 out[r] += rest[r]
 
 
-@numba.njit(error_model="numpy", fastmath=FASTMATH)
+@subroutine
 def read_fibers(lines, handle, weigh, weights_handle, offsets, mode, chosen, A, At_n, K, x, m, w):
     """Fill K with the fibers' products, x with their data, m with the model, w with weights.
 
@@ -76,7 +75,7 @@ def read_fibers(lines, handle, weigh, weights_handle, offsets, mode, chosen, A, 
         hide_missing(x, w)
 
 
-@numba.njit(error_model="numpy", fastmath=FASTMATH)
+@subroutine
 def add_gradient(A, A_n, offsets, mode, chosen, D, K, T, partial, G):
     """Add the gradient that the cells' derivatives D cause to G; T and ``partial`` are scratch."""
     np.dot(D.T, K, partial)

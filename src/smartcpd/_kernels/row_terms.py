@@ -9,18 +9,17 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-import numba
 import numpy as np
 from numba import prange
 
 from smartcpd._kernels import kinds
-from smartcpd._kernels.compiling import FASTMATH
+from smartcpd._kernels.compiling import subroutine
 from smartcpd._kernels.weights import apply_weights, hide_missing, sum_in_order
 
 CELLS_AT_ONCE = 256
 
 
-@numba.njit(error_model="numpy", fastmath=FASTMATH)
+@subroutine
 def combine(a, Ht, start, m):
     """m[c] = the sum of a[r] Ht[r, start + c], four rows at a time: one trip to memory for all."""
     n, rank = m.size, a.size
@@ -38,7 +37,7 @@ def combine(a, Ht, start, m):
             m[c] += a[r] * h[c]
 
 
-@numba.njit(error_model="numpy", fastmath=FASTMATH)
+@subroutine
 def add_products(d, Ht, start, first, out):
     """Add to out[r] the product of d and Ht[r, start:], from row ``first`` on, four at a time."""
     n, rank = d.size, out.size
@@ -63,7 +62,7 @@ def add_products(d, Ht, start, first, out):
         out[r] += total
 
 
-@numba.njit(error_model="numpy", fastmath=FASTMATH)
+@subroutine
 def add_outer(d, Ht, start, bent, out):
     """Add to the upper triangle of ``out`` the sum of d[c] h h' with h = Ht[:, start + c], two rows
     and four columns at a time; ``bent`` is overwritten."""

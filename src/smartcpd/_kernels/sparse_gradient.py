@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from smartcpd._kernels.compiling import exact_subroutine
 from smartcpd._kernels.weights import weighted_terms
 
 
-@numba.njit(error_model="numpy")
+@exact_subroutine
 def event_terms(A, offsets, rows, mode, H, owner):
     """Compute for each event the product of its rows of all factors but one, and its row in that
     one.
@@ -25,7 +25,7 @@ def event_terms(A, offsets, rows, mode, H, owner):
         owner[e] = rows[e, mode] - offsets[mode]
 
 
-@numba.njit(error_model="numpy")
+@exact_subroutine
 def by_tile(owner, tile_rows, starts, order):
     """List the events tile after tile: those of tile k at order[starts[k]:starts[k + 1]]."""
     starts[:] = 0
@@ -42,7 +42,7 @@ def by_tile(owner, tile_rows, starts, order):
     starts[0] = 0
 
 
-@numba.njit(error_model="numpy")
+@exact_subroutine
 def add_events(surplus, loss_p, weight, own_weights, behind, chosen, owner, x, H, A_n, work, at, G):
     """Add the gradient of the chosen events, those of one tile, to G.
 
@@ -73,7 +73,7 @@ def add_events(surplus, loss_p, weight, own_weights, behind, chosen, owner, x, H
             G[owner[e], r] += c * H[e, r]
 
 
-@numba.njit(error_model="numpy")
+@exact_subroutine
 def add_line(b0, b1, scale, sums, grams, mode, A_tile, G):
     """Add the gradient of the sum over all cells whose derivative is b0 + b1 m."""
     rank = G.shape[1]
@@ -97,7 +97,7 @@ def add_line(b0, b1, scale, sums, grams, mode, A_tile, G):
         G += np.dot(A_tile, product)
 
 
-@numba.njit(error_model="numpy")
+@exact_subroutine
 def square_sum(grams):
     """The sum of m² over all cells."""
     total = 0.0
@@ -110,7 +110,7 @@ def square_sum(grams):
     return total
 
 
-@numba.njit(error_model="numpy")
+@exact_subroutine
 def summarise(F, use_gram, sums, gram):
     """Column sums of a factor and, if asked for, its Gram matrix."""
     sums[:] = 0

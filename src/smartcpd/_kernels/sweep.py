@@ -22,6 +22,7 @@ import numpy as np
 from numba import prange
 
 from smartcpd._kernels import kinds
+from smartcpd._kernels.compiling import exact_subroutine
 from smartcpd._kernels.sparse_gradient import (
     add_events,
     add_line,
@@ -48,7 +49,7 @@ def tiling(n_rows: int, n_fibers: int, rank: int, n_events: int = 0) -> Tiling:
     return Tiling(rows, worth_threads)
 
 
-@numba.njit(error_model="numpy")
+@exact_subroutine
 def khatri_rao_rows(A, offsets, fibers, mode, scale, H, Ht):
     """Rows of the Khatri-Rao product of all factors but one: H is scaled, its transpose is not."""
     n_fibers, rank = H.shape

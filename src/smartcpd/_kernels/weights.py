@@ -7,12 +7,10 @@ Where all cells count the same, there are no weights: ``w`` is empty.
 
 from __future__ import annotations
 
-import numba
-
-from smartcpd._kernels.compiling import FASTMATH
+from smartcpd._kernels.compiling import subroutine
 
 
-@numba.njit(error_model="numpy", fastmath=FASTMATH)
+@subroutine
 def hide_missing(x, w):
     """Read cells of weight 0 as 1."""
     for i in range(w.size):
@@ -20,14 +18,14 @@ def hide_missing(x, w):
             x[i] = 1
 
 
-@numba.njit(error_model="numpy", fastmath=FASTMATH)
+@subroutine
 def apply_weights(d, w):
     """Multiply by weights; a weight of 0 gives 0, whatever is multiplied."""
     for i in range(w.size):
         d[i] = d[i] * w[i] if w[i] != 0 else 0
 
 
-@numba.njit(error_model="numpy", fastmath=FASTMATH)
+@subroutine
 def sum_in_order(d):
     total = 0.0
     for i in range(d.size):
@@ -35,7 +33,7 @@ def sum_in_order(d):
     return total
 
 
-@numba.njit(error_model="numpy", fastmath=FASTMATH)
+@subroutine
 def weighted_sum(value, cell_values, x, m, loss_p, w, d):
     """Return the loss of some cells, by the block that is quicker without weights; d is scratch."""
     if w.size == 0:
@@ -45,7 +43,7 @@ def weighted_sum(value, cell_values, x, m, loss_p, w, d):
     return sum_in_order(d)
 
 
-@numba.njit(error_model="numpy", fastmath=FASTMATH)
+@subroutine
 def weighted_terms(terms, x, m, loss_p, w, behind, spare, d):
     """Compute d = w f(x, m), less f(0, m) where there are weights and ``behind`` says that a sum
     over all zeros contains it.
