@@ -1,5 +1,6 @@
 """Odd files, odd terminals and bad moments, as the command line meets them."""
 
+import io
 import json
 import os
 import random
@@ -69,20 +70,24 @@ class TestTables:
     def test_no_header(self, run, tmp_path):
         (tmp_path / "t.tsv").write_text("ann\tlikes\tbob\nbob\tsees\tcy\ncy\tlikes\tann\n")
         code, out, _ = run("check", "t.tsv")
-        assert (code, "if it is data, say --no-header" in out) == (0, True)
+        assert (code, "if it names columns, say --header" in out) == (0, True)
         found = json.loads(run("check", "t.tsv", "--no-header", "--json")[1])
         assert found["rows"] == 3
-        assert found["advice"][0].endswith("--modes column0,column1,column2 --no-header")
+        assert found["command"].endswith("--modes column0,column1,column2 --no-header")
         modes = ("--modes", "column0,column1,column2")
         code, _, err = run("fit", "t.tsv", *modes, "--no-header", "-r", 1, "-q")
         assert code == 0, err
         assert sizes("t-smartcpd") == {"column0": 3, "column1": 2, "column2": 3}
         assert "--no-header" in RunFolder("t-smartcpd").load().command
 
+    def test_a_header_that_is_a_guess(self, run, tmp_path):
+        (tmp_path / "t.tsv").write_text("who\twhat\tann\nbob\tsees\tcy\ncy\tlikes\tbob\n")
+        assert "if it is data, say --no-header" in run("check", "t.tsv")[1]
+
     def test_names_with_commas(self, run, tmp_path):
         (tmp_path / "t.csv").write_text('"a, b",c\n' + "x,1\ny,2\nx,2\n" * 5)
         found = json.loads(run("check", "t.csv", "--json")[1])
-        assert "--modes '\"a, b\",c'" in found["advice"][0]
+        assert "--modes '\"a, b\",c'" in found["command"]
         arguments = ("--modes", '"a, b",c', "--top", '"a, b=5"', "-r", 1, "--json", "-q")
         code, out, err = run("fit", "t.csv", *arguments)
         assert code == 0, err
@@ -103,10 +108,50 @@ class TestTables:
         code, _, err = run("fit", "t.csv", "--modes", "a,b", "--where", "q >")
         assert (code, "--where 'q >' is not an SQL condition" in err) == (1, True)
 
-    @pytest.mark.parametrize("command", ["fit", "check"])
-    def test_standard_input(self, command, run):
-        code, _, err = run(command, "-")
-        assert (code, "save it to a file" in err) == (1, True)
+    def test_standard_input(self, run, monkeypatch):
+        table = b"who;whom\n" + b"ann;bob\nbob;cy\ncy;ann\n" * 9
+        for command in (["check", "-"], ["fit", "-", "--modes", "who,whom", "-r", 1, "-q"]):
+            monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(table)))
+            code, _, err = run(*command)
+            assert code == 0, err
+        assert sizes("stdin-smartcpd") == {"who": 3, "whom": 3}
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
+        assert "nothing on standard input" in run("check", "-")[2]
+
+    def test_lost_rows_are_told_on_standard_error(self, tmp_path):
+        lines = [f"{'' if i % 20 == 0 else 'abc'[i % 3]},{i % 4}" for i in range(200)]
+        (tmp_path / "t.csv").write_text("\n".join(["a,b", *lines]))
+        command = [*PROGRAM, "convert", "t.csv", "t.npz", "--modes", "a,b"]
+        found = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True)
+        assert found.returncode == 0
+        assert "Warning: 10 of 200 rows (5 %) cannot be used" in found.stderr
+        lines = [f"{'' if i % 3 == 0 else 'abcd'[i % 4]},{i % 4}" for i in range(200)]
+        (tmp_path / "t.csv").write_text("\n".join(["a,b", *lines]))
+        found = subprocess.run(
+            [*command, "--force"], env=ENVIRONMENT, capture_output=True, text=True
+        )
+        assert found.returncode == 1
+        assert "67 of 200 rows (34 %) cannot be used" in found.stderr
+        assert (
+            "--na, --delimiter), or go on without these rows by --allow-lost-rows." in found.stderr
+        )
+        command += ["--force", "--allow-lost-rows"]
+        assert subprocess.run(command, env=ENVIRONMENT, capture_output=True).returncode == 0
+
+    def test_cells_to_predict_are_written_as_the_table_was(self, run, tmp_path):
+        days = [f"{d:02d}/0{m}/2020" for m in (1, 2) for d in range(1, 11)]
+        rows = "".join(
+            f"{day};{shop};1.{n:03d},5\n" for day in days for n, shop in enumerate("xyz")
+        )
+        (tmp_path / "t.csv").write_text("day;shop;value\n" + rows)
+        command = ("fit", "t.csv", "--modes", "day,shop", "--value", "value", "-r", 1, "-q")
+        code, _, err = run(*command)
+        assert (code, "--date-format 'day-first' or" in err) == (1, True)
+        assert run(*command, "--date-format", "day-first")[0] == 0
+        (tmp_path / "c.csv").write_text("day;shop;value\n05/02/2020;y;1.002,5\n")
+        code, out, err = run("predict", "t-smartcpd", "--at", "c.csv")
+        assert code == 0, err
+        assert out.splitlines()[1].startswith("2020-02-05 00:00:00,y,1002.5,")
 
     def test_an_interrupted_query(self):
         with pytest.raises(KeyboardInterrupt), explained("Reading"):
@@ -116,7 +161,7 @@ class TestTables:
 
 
 def _columns(path):
-    from smartcpd._data.tables.sources import opened
+    from smartcpd._data.tables.opening import opened
 
     with opened(path, None) as source:
         return list(source.columns)

@@ -225,7 +225,8 @@ def test_a_table_goes_to_parts_without_being_a_tensor_before(tmp_path):
             "amount": rng.integers(1, 9, 5000),
         }
     )
-    for wishes in ({}, {"top": {"who": 20}}, {"value": "amount", "agg": "mean"}):
+    for chosen in ({}, {"top": {"who": 20}}, {"value": "amount", "agg": "mean"}):
+        wishes = chosen | {"allow_lost_rows": True}
         whole = smartcpd.from_table(table, ["who", "what"], **wishes)
         parts = smartcpd.from_table(
             table, ["who", "what"], out=tmp_path / "t.parts", max_memory="100MB", **wishes

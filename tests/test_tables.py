@@ -238,7 +238,7 @@ def test_numbers_of_a_cycle_are_known_by_name(name, values, size):
 
 def test_whole_floats_are_whole_labels():
     table = pd.DataFrame({"a": [1.0, 2.0, np.nan], "b": [0.5, 0.25, 0.5]})
-    labelled = from_table(table, "a,b")
+    labelled = from_table(table, "a,b", allow_lost_rows=True)
     assert labelled.modes[0].labels.tolist() == [1, 2]
     assert labelled.modes[1].labels.tolist() == [0.25, 0.5]
 
@@ -266,7 +266,7 @@ def test_rows_left_out_are_counted_and_logged(caplog):
     table.loc[3, AREA] = ""
     table.loc[4:8, "amount"] = [np.nan, np.inf, -np.inf, np.nan, 0.0]
     table.loc[1, "time"] = pd.NaT
-    with caplog.at_level(logging.WARNING, "smartcpd"):
+    with caplog.at_level(logging.INFO, "smartcpd"):
         labelled = from_table(table, [AREA, "time@1d", "time@hour"], "amount", "count")
     assert labelled.notes == (
         f"4 of {N:,} rows are left out: {AREA!r} is missing or empty.",
@@ -274,7 +274,26 @@ def test_rows_left_out_are_counted_and_logged(caplog):
         f"4 of {N:,} rows are left out: 'amount' is missing, not a number or infinite.",
     )
     assert [record.getMessage() for record in caplog.records] == list(labelled.notes)
+    assert {record.levelname for record in caplog.records} == {"INFO"}
     assert labelled.tensor.values.sum() == N - 8
+
+
+def test_many_rows_left_out_are_a_warning_and_too_many_an_error(caplog):
+    table = TABLE.assign(id=TABLE.id.astype("Int64").mask(np.arange(N) % 50 == 0))
+    from_table(table, ["id", "flag"])
+    first, *others = caplog.records
+    assert first.getMessage() == (
+        "Warning: 40 of 2,000 rows (2 %) cannot be used and are left out."
+    )
+    assert {record.levelname for record in caplog.records} == {"WARNING"}
+    assert "'id' is missing" in others[0].getMessage()
+    table = TABLE.assign(id=TABLE.id.astype("Int64").mask(np.arange(N) % 4 == 0))
+    sentence = r"500 of 2,000 rows \(25 %\) cannot be used.*'id' is missing.*allow_lost_rows=True"
+    refused(sentence, table, ["id", "flag"], error=InvalidDataError)
+    kept = from_table(table, ["id", "flag"], allow_lost_rows=True)
+    assert kept.tensor.values.sum() == 1500
+    # What the user wants out is not lost.
+    from_table(TABLE, [AREA, "flag"], top={AREA: 2}, rest="drop")
 
 
 def test_labels_of_rows_left_out_are_no_rows():
@@ -288,11 +307,14 @@ def test_text_is_read_as_dates_or_numbers_where_a_bin_asks_for_it():
     table = pd.DataFrame(
         {"when": ["2024-01-01", "2024-01-02", "soon"], "x": ["1", "2.5", "?"], "v": ["1", "", "3"]}
     )
-    labelled = from_table(table, ["when@1d", "x@2"])
+    labelled = from_table(table, ["when@1d", "x@2"], allow_lost_rows=True)
     assert labelled.shape == (2, 2)
-    assert "1 of 3 rows is left out: 'when' is missing or not a date." in labelled.notes
-    assert "1 of 3 rows is left out: 'x' is missing or not a number." in labelled.notes
-    assert "'v' is missing or not a number" in from_table(table, ["when", "x"], "v").notes[0]
+    assert "1 of 3 rows is left out: 'when' is missing, or cannot be read (1 not a date" in str(
+        labelled.notes
+    )
+    assert "1 of 3 rows is left out: 'x' is missing" in str(labelled.notes)
+    notes = from_table(table, ["when", "x"], "v", allow_lost_rows=True).notes
+    assert any("'v' is missing" in note for note in notes)
 
 
 def test_times_with_zones_are_taken_in_utc():
@@ -403,7 +425,7 @@ def test_sorting_finds_the_same_as_a_group_by(monkeypatch, value, agg, arrow, ho
     found = []
     for many in (0, 1 << 62):
         monkeypatch.setattr(counting, "MANY", many)
-        found.append(from_table(table, [AREA, "id", "day"], value, agg))
+        found.append(from_table(table, [AREA, "id", "day"], value, agg, allow_lost_rows=True))
     by_sorting, by_grouping = found
     assert by_sorting.notes == by_grouping.notes
     assert by_sorting.tensor.values.dtype == by_grouping.tensor.values.dtype
@@ -444,9 +466,9 @@ def test_malformed_rows_of_text_are_reported(tmp_path):
     labelled = from_table(path, "date,n,s")
     assert labelled.tensor.values.sum() == 30_000
     text = " ".join(labelled.notes)
-    assert "1 malformed row is left out: 'n' cannot be read (the first on line 30002" in text
-    assert "missing columns" in text
-    assert "too many columns" in text
+    assert "(1 not a number, the first on line 30,002: 'zzz')" in text
+    assert "1 of 30,002 rows is left out: 's' is missing" in text
+    assert "too many columns (the first on line 30004" in text
 
 
 def test_a_column_that_becomes_text_further_down_is_text(tmp_path):
@@ -456,8 +478,7 @@ def test_a_column_that_becomes_text_further_down_is_text(tmp_path):
     labelled = from_table(path, "code,b")
     assert labelled.tensor.values.sum() == 30_500
     assert labelled.modes[0].text()[-1] == "X1"
-    assert "Read as text" in labelled.notes[0]
-    assert "'code'" in labelled.notes[0]
+    assert "'code' is read as text, since 500 of 30,500 values are not numbers" in labelled.notes[0]
 
 
 def test_a_header_above_text_only(tmp_path):
@@ -505,7 +526,6 @@ def refused(sentence, *args, error=InvalidParameterError, **kwargs):
             {"bins": {"time": "fortnight"}},
         ),
         ("asks for 1 bins", ["id", "points@1"], {}),
-        ("needs dates or times, and column 'points' holds whole", ["id", "points@1w"], {}),
         ("needs numbers, and column 'time'", ["id", "time@20q"], {}),
         ("dates without times", ["id", "day@1h"], {}),
         ("no hour of the day", ["id", "day@hour"], {}),
@@ -534,6 +554,7 @@ def test_parameters_that_make_no_sense(sentence, modes, options):
         ),
         (f"{AREA!r} would have 4 labels", [AREA, "flag"], {"max_labels": 3}),
         ("'day' would have 20 rows, from 2024-02-20 to", ["day", "id"], {"max_labels": 9}),
+        ("'points' holds numbers from -5 to 49, which are no dates", ["id", "points@1w"], {}),
         (
             "'time' holds dates with times, which cannot be a value",
             ["id", "flag"],
@@ -571,7 +592,7 @@ def test_tables_that_are_none():
         ("no.csv.gz", b"a,b\n1,2\n", "not a whole gzip file"),
         ("text.parquet", b"a,b\n1,2\n", "not a Parquet file"),
         ("cut.parquet", b"PAR1" + bytes(100), "Reading .* failed"),
-        ("book.xlsx", b"PK", "an Excel file"),
+        ("book.xlsx", b"PK", "cannot be read as a workbook"),
         ("model.pkl", b"x", "could run code"),
     ],
 )
@@ -584,7 +605,8 @@ def test_files_that_are_not_there(tmp_path):
     refused("no file or folder", tmp_path / "none.csv", "a,b", error=InvalidDataError)
     refused("No file matches", tmp_path / "*.csv", "a,b", error=InvalidDataError)
     refused("holds no CSV", tmp_path, "a,b", error=InvalidDataError)
-    refused("no file or folder", "https://example.org/x.csv", "a,b", error=InvalidDataError)
+    refused("cannot be fetched", "http://127.0.0.1:9/x.csv", "a,b", error=InvalidDataError)
+    refused("is not fetched", "s3://bucket/x.csv", "a,b", error=InvalidDataError)
     (tmp_path / "a.csv").write_text("a,b\n1,2\n")
     TABLE[["id"]].to_parquet(tmp_path / "b.parquet")
     refused("several formats", tmp_path, "a,b", error=InvalidDataError)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import importlib
 import os
-import re
 import signal
 import sys
 import threading
@@ -18,17 +17,12 @@ import typer
 from smartcpd._app.cli.codes import FAILED, INTERRUPTED
 from smartcpd._app.cli.console import complain, say
 from smartcpd._app.cli.help import Command, Group
-from smartcpd._app.cli.options import flag, ungrouped
+from smartcpd._app.cli.options import in_flags, ungrouped
 from smartcpd.errors import SmartCPDError
 
 COMMANDS = ("fit", "select", "show", "report", "predict", "compare", "check", "convert", "paper")
 """Modules of this package, each with a function of its name."""
 DEBUG = "SMARTCPD_DEBUG"
-PARAMETER = re.compile(
-    r"\b(agg|bins|cv|fiber_mode|header|holdout|losses|max_time|modes|n_init|n_jobs|n_restarts|"
-    r"n_threads|random_state|rest|top|value|where)="
-)
-"""What messages of the library say of parameters that options stand for."""
 
 app = typer.Typer(
     name="smartcpd",
@@ -104,12 +98,6 @@ def _sentence(error: BaseException) -> str:
         where = f"{error.filename}: " if error.filename else ""
         return f"{where}{error.strerror}."
     return str(error)
-
-
-def in_flags(sentence: str) -> str:
-    """Return a sentence of the library with options in place of parameters."""
-    sentence = sentence.replace("fit without checkpoints", "add --checkpoint-every 0")
-    return PARAMETER.sub(lambda found: flag(found[1]) + " ", sentence)
 
 
 def _warn(message: Warning | str, *where: Any, **more: Any) -> None:

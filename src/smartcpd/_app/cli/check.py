@@ -10,9 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from smartcpd._app.cli.console import print_json, printable, stdout
-from smartcpd._app.cli.inputs import refuse_stdin
-from smartcpd._app.cli.options import Json
-from smartcpd._app.cli.table_options import Header
+from smartcpd._app.cli.options import Json, in_flags
+from smartcpd._app.cli.table_options import ReadingOptions
 from smartcpd._data.files import is_tensor_file
 
 EXAMPLES = """\
@@ -21,23 +20,28 @@ Examples:
 smartcpd check events.csv.gz
 
 smartcpd check counts.tns --rank 20
+
+smartcpd check sales.csv --decimal , --date-format day-first
 """
 
 
 def check(
     file: Annotated[str, typer.Argument(metavar="FILE", help="A tensor or a table.")],
+    reading: ReadingOptions,
     rank: Annotated[
         int, typer.Option("--rank", "-r", min=1, metavar="N", help="For the memory needed.")
     ] = 10,
-    header: Header = None,
     json: Json = False,
 ) -> None:
     """Say what a file holds, which losses can describe it, and how to fit it."""
     from smartcpd._app import inspection as checks
 
-    refuse_stdin(file)
     is_tensor = is_tensor_file(file)
-    found = checks.check_tensor(file, rank) if is_tensor else checks.check_table(file, header)
+    if is_tensor:
+        found = checks.check_tensor(file, rank)
+    else:
+        found = checks.check_table(file, reading.parameters(), reading.words())
+        found["advice"] = [in_flags(sentence) for sentence in found["advice"]]
     if json:
         print_json(found)
         return
@@ -71,20 +75,47 @@ def _print_tensor(console: Console, found: dict[str, Any]) -> None:
 
 
 def _print_table(console: Console, found: dict[str, Any]) -> None:
-    console.print(Text(f"A table of {found['rows']:,} rows", style="bold"))
+    console.print(Text(f"A table of {found['rows']:,} rows{_layout(found)}", style="bold"))
+    exact = all(column["exact"] for column in found["columns"])
     table = Table(box=None, pad_edge=False)
-    for heading in ("column", "holds", "different (about)", "missing", "as a mode"):
+    different = "different" if exact else "different (about)"
+    for heading in ("column", "holds", different, "missing", "range or examples", "as a mode"):
         numeric = heading.startswith(("different", "missing"))
         table.add_column(heading, justify="right" if numeric else "left", overflow="fold")
     for column in found["columns"]:
+        shown = f"{column['lowest']} to {column['highest']}"
+        if column["lowest"] is None:
+            shown = ", ".join(column["examples"])
         table.add_row(
             Text(printable(column["name"])),
-            column["holds"],
+            Text(
+                printable(column["holds"] + (f", {column['format']}" if column["format"] else ""))
+            ),
             f"{column['different']:,}",
             f"{column['missing']:,}",
+            Text(printable(shown)),
             column["advice"],
         )
     console.print(table)
+    if found["tried"]:
+        shape = " x ".join(f"{size:,}" for size in found["tried"]["shape"])
+        console.print()
+        console.print(
+            Text(
+                f"Tried below: {shape}, {found['tried']['nonzeros']:,} cells with something in them"
+            )
+        )
+
+
+def _layout(found: dict[str, Any]) -> str:
+    layout = found.get("layout")
+    if not layout:
+        return ""
+    names = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "blanks"}
+    sign = layout["delimiter"]
+    parts = [layout["encoding"].upper(), f"columns parted by {names.get(sign, repr(sign))}"]
+    parts.append("names in the first line" if layout["header"] else "no names")
+    return f" ({', '.join(parts)})"
 
 
 def _size(n_bytes: float) -> str:

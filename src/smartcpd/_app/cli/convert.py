@@ -11,6 +11,7 @@ from rich.text import Text
 from smartcpd._app.cli.console import say, stdout
 from smartcpd._app.cli.inputs import load
 from smartcpd._app.cli.table_options import TableOptions
+from smartcpd._data.tables.account import WARNING
 
 KEEP_LABELS = (".npz", ".nc", ".nc4", ".parts")
 EXAMPLES = """\
@@ -50,7 +51,8 @@ def convert(
     in_pieces = target.name.lower().endswith(".parts") and not is_tensor_file(source)
     X = load(source, table, target if in_pieces else None)
     for note in getattr(X, "notes", ()):
-        say(note)
+        if not note.startswith(WARNING):  # those were said when they were found
+            say(note)
     if getattr(X, "modes", None) and not target.name.lower().endswith(KEEP_LABELS):
         say(f"{target.name} has no place for labels; .npz, .nc and .parts keep them.")
     if not in_pieces:

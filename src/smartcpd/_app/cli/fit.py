@@ -49,9 +49,9 @@ def fit(
         str,
         typer.Argument(
             metavar="FILE",
-            help="A table (.csv, .tsv, .parquet, also .gz; a folder or a pattern of such files) or "
-            "a tensor (.tns, .npy, .npz, .mat, .zarr, .nc, .h5, .parts; 'file.npz::name' for one "
-            "of several arrays).",
+            help="A table (.csv, .tsv, .parquet, .json, .xlsx::sheet, .db::table ..., also packed; "
+            "a folder or a pattern of such files, a URL, - for standard input) or a tensor (.tns, "
+            ".npy, .npz, .mat, .zarr, .nc, .h5, .parts; 'file.npz::name' for one of several).",
         ),
     ],
     *,

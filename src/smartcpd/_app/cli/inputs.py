@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 import re
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from smartcpd._app.cli.console import say
+from smartcpd._app.cli.options import in_flags
 from smartcpd._app.cli.table_options import TableOptions
 from smartcpd._data.files import is_tensor_file, read, split
+from smartcpd._data.tables.account import WARNING
 from smartcpd._data.tables.wishes import joined
 from smartcpd.errors import InvalidParameterError
 
@@ -20,7 +24,6 @@ def load(
     """Return the tensor that a file holds or that a table makes; it goes straight to ``out`` if
     that is a folder of parts.
     """
-    refuse_stdin(file)
     if is_tensor_file(file):
         if options.chosen():
             names = ", ".join(word for word in options.words() if word.startswith("--"))
@@ -35,7 +38,11 @@ def load(
         )
     from smartcpd._data.tables import from_table
 
-    return from_table(file, **options.parameters(), out=out)
+    X = from_table(file, **options.parameters(), out=out)
+    for note in X.notes:
+        if note.startswith(WARNING):
+            say(note)
+    return replace(X, notes=tuple(map(in_flags, X.notes)))
 
 
 def opened(X: Any, max_memory: str | None) -> Any:
@@ -61,31 +68,25 @@ def needs(X: Any, rank: int, loss: Any) -> list[str]:
     return [f"X is {storage.fit_needs(rank, loss)}."]
 
 
-def refuse_stdin(file: str) -> None:
-    """Raise an error for standard input, since data is read several times."""
-    if file == "-":
-        raise InvalidParameterError(
-            "Standard input cannot be read, since data is read several times; save it to a file "
-            "and name that."
-        )
-
-
 def _some_columns(file: str) -> str:
-    from smartcpd._data.tables.sources import opened
+    from smartcpd._data.tables.opening import opened
 
-    with opened(file, None) as source:
+    with opened(file) as source:
         return shlex.quote(joined(list(source.columns)[:3]))
 
 
 def stem(file: str) -> str:
     """Return the name of a file, without folders and endings."""
-    path = split(file)[0]
+    if file == "-":
+        return "stdin"
+    path = split(file.partition("?")[0] if "://" in file else file)[0]
     if re.search(r"[*?\[]", path.name):
         path = path.parent
     name = Path(os.path.abspath(path)).name
     return (
         re.sub(
-            r"(\.(gz|zst|csv|tsv|tab|txt|psv|parquet|pq|tns|np[yz]|mat|zarr|nc4?|h5|hdf5|parts))+$",
+            r"(\.(gz|zst|zip|bz2|xz|csv|tsv|tab|txt|psv|dat|parquet|pq|json|jsonl|ndjson|feather|"
+            r"arrow|xlsx|xlsm|xls|ods|db|sqlite3?|tns|np[yz]|mat|zarr|nc4?|h5|hdf5|parts))+$",
             "",
             name,
             flags=re.IGNORECASE,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
+import shlex
 from collections.abc import Callable, Iterable
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -20,6 +22,13 @@ FLAGS = {
 }
 """The options that have another name than the parameters of the library that they stand for."""
 
+PARAMETER = re.compile(
+    r"\b(absent|agg|allow_lost_rows|bins|cv|date_format|decimal|delimiter|encoding|fiber_mode|header|"
+    r"holdout|losses|max_time|melt|modes|n_init|n_jobs|n_restarts|n_threads|na|random_state|rest|"
+    r"thousands|top|value|where)=(True\b|(?=[,).])|\{'([^']*)': '?([^'}]*)'?\})?"
+)
+"""What messages of the library say of parameters that options stand for."""
+
 RunPath = Annotated[Path, typer.Argument(help="Folder of a run.", metavar="DIR")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results only, no progress.")]
@@ -28,6 +37,23 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results only, 
 def flag(parameter: str) -> str:
     """Return the option that stands for a parameter of the library."""
     return FLAGS.get(parameter, "--" + parameter.replace("_", "-"))
+
+
+def in_flags(sentence: str) -> str:
+    """Return a sentence of the library with options in place of parameters."""
+
+    def as_option(found: re.Match[str]) -> str:
+        if found[3] is not None:
+            return f"{flag(found[1])} {shlex.quote(f'{found[3]}={found[4]}')}"
+        return flag(found[1]) + ("" if found[2] is not None else " ")
+
+    for said, meant in (
+        ("fit without checkpoints", "add --checkpoint-every 0"),
+        ("header=False", "--no-header"),
+        ("header=True", "--header"),
+    ):
+        sentence = sentence.replace(said, meant)
+    return PARAMETER.sub(as_option, sentence)
 
 
 def ungrouped(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -11,6 +11,9 @@ import typer
 
 from smartcpd._app.cli.console import print_json, say
 from smartcpd._app.cli.options import Json, RunPath
+from smartcpd._app.cli.table_options import ReadingOptions
+
+AS_FITTED = ("date_format", "decimal", "thousands", "na")
 
 EXAMPLES = """\
 Examples:
@@ -39,6 +42,8 @@ def predict(
             help="Column with the values that were observed; by default the one that was fitted.",
         ),
     ] = None,
+    *,
+    reading: ReadingOptions,
     json: Json = False,
 ) -> None:
     """Expected values of cells, and how surprising observed ones are.
@@ -52,7 +57,10 @@ def predict(
 
     run = RunFolder(folder).load()
     fitted, bins = run.settings.get("value"), run.settings.get("bins")
-    cells = read_cells(at, run.model.named_modes, value, fitted, bins)
+    # The table is taken to be written as the one that was fitted, unless the user says how.
+    same = {name: run.settings[name] for name in AS_FITTED if name in run.settings}
+    written = same | reading.chosen()
+    cells = read_cells(at, run.model.named_modes, value, fitted, bins, written)
     mean, surprise = _predicted(run, cells)
     if cells.unknown:
         say(

@@ -1,105 +1,174 @@
-"""A table: its columns, and which of them could be modes."""
+"""A table: its columns, what they hold, and a command to begin with."""
 
 from __future__ import annotations
 
-import shlex
+import tempfile
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from smartcpd._app.inspection.suggestion import Facts, planned, suggested
 from smartcpd._data.tables.columns import Column, Family
-from smartcpd._data.tables.sources import Source, opened
-from smartcpd._data.tables.sql import SOURCE, explained, one_row
-from smartcpd._data.tables.wishes import joined
+from smartcpd._data.tables.opening import opened
+from smartcpd._data.tables.reading import as_reading
+from smartcpd._data.tables.sources import Source
+from smartcpd._data.tables.sql import SOURCE, explained, literal, one_row
+from smartcpd._data.tables.unpacking import local
 from smartcpd.errors import InvalidDataError
 
-FEW, MANY = 2, 5_000
-"""A column with a number of labels between these makes a good mode as it is."""
-KEPT = 500
-MOST_MODES = 4
-TIMES = (Family.DATE, Family.MOMENT, Family.CLOCK)
+SMALL = 2_000_000
+"""Up to so many rows different values are counted exactly."""
+EXAMPLES = 3
+GLANCE = 10_000
+"""Number of rows that examples come from."""
+LONG = 30
+"""Number of characters of an example."""
+RANGED = (Family.DATE, Family.MOMENT, Family.CLOCK, Family.WHOLE, Family.REAL)
 
 
-def check_table(path: str, header: bool | None = None) -> dict[str, Any]:
+def check_table(
+    path: str, reading: Mapping[str, Any] | None = None, words: Sequence[str] = ()
+) -> dict[str, Any]:
     """Return figures and advice about a table, in types that JSON knows.
 
-    ``header`` says whether the first line of a text file names its columns, if it is known.
+    Parameters
+    ----------
+    path : str
+        Any table that `from_table` reads.
+    reading : mapping, optional
+        How it is written, as far as the user says, as `from_table` takes it.
+    words : sequence of str
+        The same as words of the command line, which the command that is suggested has too.
     """
-    with opened(path, None, header) as source:
-        columns = list(source.columns.values())
-        rows, facts = _facts(source, columns)
-        guesses = list(source.guesses)
-        if source.header_is_a_guess:
-            guesses.append(
-                "The first line was taken for the names of columns; if it is data, say --no-header."
-            )
-    if rows == 0:
-        raise InvalidDataError(f"There is no row in {path}.")
-    described = [
-        {
-            "name": column.name,
-            "type": column.type,
-            "holds": str(column.family),
-            "different": min(different, rows),
-            "missing": missing,
-            "advice": _as_mode(column, min(different, rows), rows),
-        }
-        for column, (different, missing) in zip(columns, facts, strict=True)
-    ]
+    given = dict(reading or {})
+    with tempfile.TemporaryDirectory(prefix="smartcpd-") as folder:
+        file = local(path, folder) if path == "-" else path
+        with opened(file, reading=as_reading(**given)) as source:
+            source.offer()
+            source.understand(dict.fromkeys(source.columns))
+            found = _facts(source)
+            layout, guesses = source.layout, list(source.guesses)
+            malformed = source.rejected()
+            guesses += filter(None, [source.guess_about_header])
+            rows = found[0].rows if found else 0
+            if rows == 0:
+                raise InvalidDataError(f"There is no row in {path}.")
+            with explained(f"Reading {source.name}"):
+                plan = planned(source, found)
+        command, tried, remarks = suggested(path, file, plan, found, given, words)
+    lost = sum(count for _, _, count, *_ in malformed)
+    for kind, _, count, message, line in malformed:
+        guesses.append(
+            f"{count:,} lines do not fit in the table: {kind.lower()} (the first is line {line}: "
+            f"{' '.join(str(message).split())})."
+        )
     return {
         "file": path,
-        "rows": rows,
-        "columns": described,
-        "advice": [*_advice(path, described, rows, header), *guesses],
+        "rows": rows + lost,
+        **({"layout": layout} if layout else {}),
+        "columns": [_described(facts) for facts in found],
+        "command": command,
+        "tried": tried,
+        "advice": [*_about_missing(found), *guesses, *remarks],
     }
 
 
-def _facts(source: Source, columns: list[Column]) -> tuple[int, list[tuple[int, int]]]:
-    """Return how many rows there are and, for each column, about how many different and missing
-    values.
-    """
-    wanted = ["count(*)"]
-    for column in columns:
-        wanted += [f"approx_count_distinct({column.sql})", f"count(*) - count({column.sql})"]
+def _facts(source: Source) -> list[Facts]:
+    """Return what one query tells of every column."""
+    columns = list(source.columns.values())
     with explained(f"Reading {source.name}"):
-        rows, *facts = one_row(source.sql(f"SELECT {', '.join(wanted)} FROM {SOURCE}"))
-    return rows, list(zip(facts[::2], facts[1::2], strict=True))
-
-
-def _as_mode(column: Column, different: int, rows: int) -> str:
-    if different < FEW:
-        return "tells nothing: one value"
-    if column.family in (Family.DATE, Family.MOMENT):
-        return "by day; or --bin 1w, 1mo, weekday" + (
-            ", hour" if column.family is Family.MOMENT else ""
+        (rows,) = one_row(source.sql(f"SELECT count(*) FROM {SOURCE}"))
+        wanted: list[str] = []
+        for column in columns:
+            value = _value(column)
+            count = "count(DISTINCT {})" if rows <= SMALL else "approx_count_distinct({})"
+            wanted += [count.format(value), f"count({value})"]
+            wanted += [_shown(column, f"{end}({value})") for end in ("min", "max")]
+            if column.family in (Family.WHOLE, Family.REAL):
+                wanted += [f"CAST(quantile_cont({value}, {q}) AS DOUBLE)" for q in (0.05, 0.95)]
+            else:
+                wanted += ["NULL", "NULL"]
+        found = iter(
+            one_row(source.sql(f"SELECT {', '.join(wanted)} FROM {SOURCE}")) if wanted else ()
         )
-    if column.family is Family.CLOCK:
-        return "by --bin 1h"
+        facts = []
+        for column in columns:
+            different, there, low, high, q05, q95 = (next(found) for _ in range(6))
+            examples = _examples(source, column)
+            facts.append(
+                Facts(
+                    column,
+                    rows,
+                    min(different, rows),
+                    rows - there,
+                    low,
+                    high,
+                    (q05, q95),
+                    examples,
+                )
+            )
+    return facts
+
+
+def _value(column: Column) -> str:
+    """SQL of a value, NULL where it is missing."""
+    if column.family is Family.TEXT:
+        return column.clean(column.stored if column.reads is None else column.sql)
     if column.family is Family.REAL:
-        return "as --value; or --bin 20q"
-    if different > 0.9 * rows and different > KEPT:
-        return "looks like an identifier"
-    if different > MANY:
-        return f"with --top {KEPT}" + ("; or --bin 20q" if column.family is Family.WHOLE else "")
-    return "yes"
+        return column.real()
+    return column.sql
 
 
-def _advice(path: str, columns: list[dict[str, Any]], rows: int, header: bool | None) -> list[str]:
-    sentences = [
-        f"Column {c['name']!r} has no value in {c['missing']:,} of {rows:,} rows; they are left "
-        "out where it is a mode."
-        for c in columns
-        if c["missing"]
-    ]
-    chosen = [c for c in columns if c["advice"] == "yes" or c["holds"] in {str(f) for f in TIMES}]
-    chosen = [c for c in chosen if c["different"] >= FEW][:MOST_MODES]
-    if len(chosen) < 2:
-        more = [c for c in columns if c["advice"].startswith("with --top")]
-        chosen += more[: MOST_MODES - len(chosen)]
-    if len(chosen) < 2:
-        return [*sentences, "Fewer than two columns could be modes; choose bins for others."]
-    words = ["smartcpd", "fit", path, "--modes", joined(c["name"] for c in chosen)]
-    large = [c["name"] for c in chosen if c["advice"].startswith("with --top")]
-    if large:
-        words += ["--top", joined(f"{name}={KEPT}" for name in large)]
-    if header is not None:
-        words.append("--header" if header else "--no-header")
-    return [*sentences, f"To begin with: {shlex.join(words)}"]
+def _shown(column: Column, value: str) -> str:
+    if column.family not in RANGED:
+        return "NULL"
+    if column.in_utc:
+        return f"CAST(make_timestamp(epoch_us({value})) AS VARCHAR)"
+    if column.family in (Family.WHOLE, Family.REAL):
+        return f"format({literal('{:.6g}')}, CAST({value} AS DOUBLE))"
+    return f"CAST({value} AS VARCHAR)"
+
+
+def _examples(source: Source, column: Column) -> list[str]:
+    """Return some values as they stand in the table."""
+    stored = source.stored_columns[column.name].stored
+    some = f"SELECT CAST({stored} AS VARCHAR) AS x FROM {source.raw} LIMIT {GLANCE}"
+    query = (
+        f"SELECT x FROM ({some}) WHERE trim(x) <> '' GROUP BY x ORDER BY count(*) DESC, x "
+        f"LIMIT {EXAMPLES}"
+    )
+    texts = (" ".join(str(x).split()) for (x,) in source.sql(query).fetchall())
+    return [text if len(text) <= LONG else text[: LONG - 1] + "…" for text in texts]
+
+
+def _described(facts: Facts) -> dict[str, Any]:
+    column = facts.column
+    return {
+        "name": column.name,
+        "type": column.type,
+        "holds": str(column.family),
+        "format": column.how,
+        "different": facts.different,
+        "exact": facts.rows <= SMALL,
+        "missing": facts.missing,
+        "unread": 0 if column.unread is None else column.unread.count,
+        "lowest": facts.low,
+        "highest": facts.high,
+        "examples": facts.examples,
+        "advice": facts.as_mode(),
+    }
+
+
+def _about_missing(found: Sequence[Facts]) -> list[str]:
+    sentences = []
+    for facts in found:
+        column = facts.column
+        if column.doubt:
+            sentences.append(column.doubt)
+        if column.unread is not None:
+            sentences.append(f"Column {column.name!r}: {column.unread}.")
+    if any(0 < facts.missing < facts.rows for facts in found):
+        sentences.append("Rows without a value are left out where that column is a mode.")
+    empty = [facts.column.name for facts in found if facts.missing == facts.rows]
+    if empty:
+        sentences.append(f"Without any value: {', '.join(map(repr, empty))}.")
+    return sentences

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from smartcpd._data.labels import Kind, Mode
-from smartcpd._data.tables.columns import Family
+from smartcpd._data.tables.columns import Column, Family
 from smartcpd._data.tables.keys import Numbered
+from smartcpd._data.tables.kinds import NUMBER
+from smartcpd._data.tables.opening import opened
 from smartcpd._data.tables.periods import Cycle
-from smartcpd._data.tables.sources import Source, opened
+from smartcpd._data.tables.reading import as_reading
+from smartcpd._data.tables.sources import Source
 from smartcpd._data.tables.sql import SOURCE, explained, identifier, literal
 from smartcpd._data.tables.wishes import AT, column_names, find_column
 from smartcpd.errors import InvalidDataError
@@ -56,6 +60,7 @@ def read_cells(
     value: str | None = None,
     fitted: str | None = None,
     bins: Mapping[str, str] | None = None,
+    reading: Mapping[str, Any] | None = None,
 ) -> NamedCells:
     """Read a table that names cells.
 
@@ -71,15 +76,19 @@ def read_cells(
         The column that the model was fitted to, which is taken if it is there.
     bins : mapping, optional
         From modes or columns to the bins that the fit had.
+    reading : mapping, optional
+        How the table is written, as `from_table` takes it.
     """
-    with opened(path, None) as source:
-        names = column_names([mode.name for mode in modes], value)
-        source.look_for(names)
-        wanted = [_column(source, mode, bins or {}) for mode in modes]
+    with opened(path, reading=as_reading(**(reading or {})), in_order=True) as source:
+        source.look_for(column_names([mode.name for mode in modes], value))
+        source.offer()
         if value is None and fitted in source.columns:
             value = fitted
+        asked: dict[str, str | None] = {_named(source, mode).name: None for mode in modes}
         if value is not None:
-            find_column(source, value)
+            asked[find_column(source, value).name] = NUMBER
+        source.understand(asked)
+        wanted = [_column(source, mode, bins or {}) for mode in modes]
         texts, numbers = _read(source, wanted, value)
     if not texts[0]:
         raise InvalidDataError(f"There is no row in {path}.")
@@ -93,16 +102,26 @@ def read_cells(
     return NamedCells(rows, texts, numbers, value or "", examples[:EXAMPLES])
 
 
+def _named(source: Source, mode: Mode) -> Column:
+    """Return the column of a mode: of its name, or of the name before the sign."""
+    base, at, _ = mode.name.rpartition(AT)
+    own = mode.name in source.columns or not at
+    return find_column(source, mode.name if own else base)
+
+
 def _column(source: Source, mode: Mode, bins: Mapping[str, str]) -> str:
     """The SQL of the text that names rows of a mode; what it is in a cycle is found from dates."""
-    base, at, spec = mode.name.rpartition(AT)
-    if mode.name in source.columns or not at:
-        column, spec = find_column(source, mode.name), bins.get(mode.name, "")
+    column = _named(source, mode)
+    if column.doubt:
+        raise InvalidDataError(column.doubt)
+    own = column.name == mode.name
+    cycle = Cycle.parse(bins.get(mode.name, "") if own else mode.name.rpartition(AT)[2])
+    if column.family in (Family.DATE, Family.MOMENT):
+        text = f"CAST({column.moment()} AS VARCHAR)"
     else:
-        column = find_column(source, base)
-    cycle = Cycle.parse(spec)
+        text = f"CAST({column.label()} AS VARCHAR)"
     if cycle is None or column.family not in (Family.DATE, Family.MOMENT, Family.CLOCK):
-        return f"coalesce(CAST({column.sql} AS VARCHAR), '')"
+        return f"coalesce({column.clean(text)}, '')"
     key = cycle.wish(mode.name, column).resolve(())
     assert isinstance(key, Numbered)
     assert key.size is not None
@@ -114,9 +133,8 @@ def _read(
     source: Source, wanted: list[str], value: str | None
 ) -> tuple[list[list[str]], np.ndarray | None]:
     if value is not None:
-        wanted = [*wanted, f"TRY_CAST({identifier(value)} AS DOUBLE)"]
+        wanted = [*wanted, f"CAST({identifier(value)} AS DOUBLE)"]
     with explained(f"Reading {source.name}"):
-        source.connection.execute("SET preserve_insertion_order = true")
         table = source.sql(f"SELECT {', '.join(wanted)} FROM {SOURCE}").fetchall()
     lists = [list(column) for column in zip(*table, strict=True)] or [[] for _ in wanted]
     numbers = None

@@ -14,7 +14,10 @@ from smartcpd._data.tiled import loaded_if_small
 from smartcpd.errors import DataNotFoundError, IncompatibleError, InvalidParameterError
 
 FORMATS = tuple(module.FORMAT for module in (tns, npy, npz, mat, zarr, netcdf, hdf5, parts))
-TABLES = (".csv", ".tsv", ".txt", ".parquet", ".json", ".jsonl", ".ndjson", ".feather", ".arrow")
+TABLES = (
+    *(".csv", ".tsv", ".txt", ".parquet", ".json", ".jsonl", ".ndjson", ".feather", ".arrow"),
+    *(".xlsx", ".db", ".sqlite"),
+)
 
 __all__ = ["FORMATS", "Format", "format_of", "read", "write"]
 

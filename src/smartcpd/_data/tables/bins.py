@@ -74,7 +74,29 @@ class Quantiles:
         return Wish(name, column, facts, resolve)
 
 
-Bin = Period | Cycle | EqualWidth | Quantiles
+@dataclass(frozen=True)
+class Step:
+    """Bins of one width that begin at its multiples, such as 0.01 degrees; those that occur."""
+
+    width: str
+
+    def wish(self, name: str, column: Column) -> Wish:
+        _check_numbers(name, column, self.width)
+        width = float(self.width)
+        digits = len(self.width.partition(".")[2].rstrip("0"))
+        # A number that is a multiple of the width, but for rounding, begins its bin.
+        index = f"CAST(floor({column.real()} / {number(width)} + 1e-9) AS BIGINT)"
+
+        def labels(first: int, last: int) -> list[str]:
+            edges = [f"{round(n * width, digits) + 0.0:.{digits}f}" for n in range(first, last + 2)]
+            return [f"{a} to {b}" for a, b in pairwise(edges)]
+
+        fault = column.missing("a number")
+        key = Numbered(name, column, index, fault, labels, Kind.NUMBER, gaps=False)
+        return Wish(name, column, (), lambda _: key)
+
+
+Bin = Period | Cycle | EqualWidth | Quantiles | Step
 
 
 def parse_bin(name: str, spec: Any) -> Bin:
@@ -88,12 +110,14 @@ def parse_bin(name: str, spec: Any) -> Bin:
                 f"{MOST_BINS:,}."
             )
         return (Quantiles if count[2] else EqualWidth)(int(count[1]))
+    if re.fullmatch(r"\d*\.\d+", text) and float(text) > 0:
+        return Step(text)
     found = Period.parse(text) or Cycle.parse(text)
     if found is None:
         raise InvalidParameterError(
             f"Bin {spec!r} of mode {name!r} is not understood; use a period such as '1w', '1d', "
             "'1h', '15min', '1mo' or '1y', a cycle 'hour', 'weekday' or 'month', a number of "
-            "equal ranges such as '10', or quantiles such as '20q'."
+            "equal ranges such as '10', quantiles such as '20q', or a width such as '0.01'."
         )
     return found
 

@@ -13,10 +13,13 @@ from smartcpd._data.tables.account import Account
 from smartcpd._data.tables.counting import cells
 from smartcpd._data.tables.keys import TABLE, Key, Wish
 from smartcpd._data.tables.measure import Measure, measure
-from smartcpd._data.tables.sources import Source, TableRows, opened
+from smartcpd._data.tables.melting import VALUE
+from smartcpd._data.tables.opening import opened
+from smartcpd._data.tables.reading import as_reading
+from smartcpd._data.tables.sources import Source, TableRows
 from smartcpd._data.tables.sql import SOURCE, explained, listed, one_row, reason
 from smartcpd._data.tables.streaming import Pieces, pieces
-from smartcpd._data.tables.wishes import column_names, find_column, mode_names, wishes
+from smartcpd._data.tables.wishes import asked_of, column_names, find_column, mode_names, wishes
 from smartcpd.errors import InvalidDataError, InvalidParameterError
 from smartcpd.partitions import write_pieces
 
@@ -32,6 +35,15 @@ def from_table(
     rest: str = "gather",
     where: str | None = None,
     header: bool | None = None,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    date_format: str | Mapping[str, str] | None = None,
+    decimal: str | None = None,
+    thousands: str | None = None,
+    na: str | Sequence[str] | None = None,
+    melt: Mapping[str, Any] | None = None,
+    absent: str | None = None,
+    allow_lost_rows: bool = False,
     max_labels: int = 1_000_000,
     max_memory: str | int | None = None,
     out: str | os.PathLike[str] | None = None,
@@ -41,8 +53,11 @@ def from_table(
     Parameters
     ----------
     data : path, data frame, Arrow table or DuckDB relation
-        A CSV, TSV or Parquet file (also ``.gz`` or ``.zst``), a folder or a pattern of such
-        files; a DataFrame of pandas or Polars, a LazyFrame, an Arrow Table or Dataset.
+        A file of text (CSV, TSV and the like), Parquet, JSON, JSON lines, Feather or Arrow, a
+        workbook (``"file.xlsx::sheet"``) or SQLite database (``"file.db::table"``), also packed
+        (``.gz``, ``.zip``, ``.bz2``, ``.xz``, ``.zst``); a folder or a pattern of such files, a
+        URL, ``"-"`` for standard input; a DataFrame of pandas or Polars, a LazyFrame, an Arrow
+        Table or Dataset.
     modes : list of str, or text with commas
         Columns, each of which becomes a mode of the tensor. ``"time@hour"`` is column ``time``
         with a bin of its own, so that one column can give several modes.
@@ -50,12 +65,12 @@ def from_table(
         A column of numbers. Without it events are counted.
     agg : {"auto", "count", "sum", "mean", "any"}
         What a cell holds: by default the sum of the values if there are any, else the number of
-        events; ``"any"`` is 1 where something happened. Cells without events are zero, except
-        for ``"mean"``, where they are unobserved.
+        events; ``"any"`` is 1 where something happened.
     bins : dict, optional
         From modes or columns to bins. For dates and times periods ``"15min"``, ``"1h"``,
         ``"1d"``, ``"1w"``, ``"1mo"``, ``"1y"`` and cycles ``"hour"``, ``"weekday"``,
-        ``"month"``; for numbers ``"20q"`` (quantiles) or ``10`` (equal ranges). By default dates
+        ``"month"``; for numbers ``"20q"`` (quantiles), ``10`` (equal ranges) or ``"0.01"``
+        (ranges of that width, as for latitude and longitude). By default dates
         are days, a period for times is chosen from their range, and everything else is a label.
     top : dict, optional
         How many of the most frequent labels of a mode to keep.
@@ -66,6 +81,25 @@ def from_table(
     header : bool, optional
         Whether the first line of a text file names its columns; found out by default. Without
         names they are ``column0``, ``column1``, ...
+    delimiter, encoding : str, optional
+        What parts the columns of a text file, and its encoding; found out by default.
+    date_format : str or dict, optional
+        How dates are written, as for `datetime.strptime`, or ``"day-first"``,
+        ``"month-first"``, ``"year-first"``, ``"epoch"``, ``"epoch-ms"``, ``"epoch-us"``,
+        ``"epoch-ns"``, ``"excel"``; for all columns or by column. By default the format that
+        all values of a column have.
+    decimal, thousands : str, optional
+        The signs in numbers that are text; by default those that all values of a column have.
+    na : str or list of str, optional
+        The words that mean a missing value, in place of ``NA``, ``N/A``, ``null`` and the like.
+    melt : dict, optional
+        For wide tables: ``{"month": "JAN:DEC"}`` makes a mode ``month`` of the columns from
+        ``JAN`` to ``DEC``, whose numbers become a column ``value``.
+    absent : {"zero", "missing"}, optional
+        What cells without rows are. By default zero for counts and sums of events, and missing
+        for measurements: means, melted columns, and real numbers of which no cell has two.
+    allow_lost_rows : bool
+        Whether to go on where more than a fifth of the rows cannot be used.
     max_labels : int
         A mode with more rows is refused.
     max_memory : str or int, optional
@@ -97,22 +131,30 @@ def from_table(
         )
     if out is not None and not os.fspath(out).lower().endswith(".parts"):
         raise InvalidParameterError(f"out must end with '.parts'; got {os.fspath(out)!r}.")
-    request = Request(names, None if value is None else str(value), agg, bins, top, rest, where)
-    with opened(data, max_memory, header) as source:
-        wanted = column_names(names, request.value)
-        source.look_for(wanted)
+    if absent not in (None, "zero", "missing"):
+        raise InvalidParameterError(f"absent must be 'zero' or 'missing'; got {absent!r}.")
+    reading = as_reading(header, delimiter, encoding, decimal, thousands, na, date_format, melt)
+    value = None if value is None else str(value)
+    with opened(data, max_memory, reading) as source:
+        wanted = column_names(names, value)
+        source.look_for([name for name in wanted if name not in (*(melt or ()), VALUE)])
+        source.offer()
+        if source.melted is not None and value is None:
+            value = source.melted.value
+        request = Request(names, value, agg, bins, top, rest, where, absent, allow_lost_rows)
+        source.understand(asked_of(source, names, bins, value), where or "")
         source.examine(wanted)
         _check_where(source, where)
         with explained(f"Aggregating {source.name}"):
             aggregate = cells if out is None else pieces
-            found, account = _aggregated(source, request, max_labels, aggregate)
+            found, absence, account = _aggregated(source, request, max_labels, aggregate)
             for mode, used in zip(found.modes, found.used, strict=True):
                 _note_gaps(mode, used, account)
             if out is not None:
-                tensor = _written(out, found, account.notes)
+                tensor = _written(out, found, absence, account.notes)
     if out is None:
         shape = tuple(len(mode) for mode in found.modes)
-        tensor = SparseTensor(found.indices, found.values, shape, found.absent)
+        tensor = SparseTensor(found.indices, found.values, shape, absence)
     account.report()
     return LabelledTensor(tensor, found.modes, account.notes)
 
@@ -128,6 +170,8 @@ class Request:
     top: Mapping[str, int] | None
     rest: str
     where: str | None
+    absent: str | None
+    allow_lost_rows: bool
 
     @property
     def condition(self) -> str:
@@ -135,10 +179,12 @@ class Request:
         return "" if self.where is None else f" WHERE (\n{self.where}\n)"
 
 
-def _written(out: str | os.PathLike[str], found: Pieces, notes: tuple[str, ...]) -> Any:
+def _written(
+    out: str | os.PathLike[str], found: Pieces, absent: str, notes: tuple[str, ...]
+) -> Any:
     """Write the cells straight from the group-by to a folder of parts."""
     shape = [len(mode) for mode in found.modes]
-    return write_pieces(out, found, shape, found.absent, modes=found.modes, notes=notes)
+    return write_pieces(out, found, shape, absent, modes=found.modes, notes=notes)
 
 
 Aggregation = Callable[[TableRows, Sequence[Key], Measure, int, Account], Any]
@@ -146,35 +192,30 @@ Aggregation = Callable[[TableRows, Sequence[Key], Measure, int, Account], Any]
 
 def _aggregated(
     source: Source, request: Request, max_labels: int, aggregate: Aggregation
-) -> tuple[Any, Account]:
-    """Return the cells of the tensor, and an account of what is not in them."""
+) -> tuple[Any, str, Account]:
+    """Return the cells of the tensor, what the others are, and an account of what is left out."""
     wished = wishes(source, request.names, request.bins, request.top, request.rest)
     column = None if request.value is None else find_column(source, request.value)
     measured = measure(request.agg, column)
     columns = [wish.column for wish in wished] + ([] if column is None else [column])
     rows = source.rows(columns, request.condition)
     (count,) = one_row(rows.sql(f"SELECT count(*) FROM {rows.table}"))
-    faults = source.rejected()
-    if source.wrongly_decoded(faults):
-        return _aggregated(source, request, max_labels, aggregate)
-    misjudged = source.misjudged(faults, count)
-    if misjudged:
-        source.as_text(misjudged)
-        found, account = _aggregated(source, request, max_labels, aggregate)
-        account.decide(
-            "Read as text, since many values further down are not what the beginning of the file "
-            f"promised: {listed(misjudged)}."
-        )
-        return found, account
     account = Account()
-    account.rejected(faults)
+    account.rejected(source.rejected())
     account.decide(*source.guesses)
     if not count:
         raise _nothing(source, request.where, account)
     keys = _keys(rows, wished)
     for key in keys:
         account.decide(*key.notes)
-    return aggregate(rows, keys, measured, max_labels, account), account
+    found, informed = aggregate(rows, keys, measured, max_labels, account)
+    tally = found.tally
+    absence, why = informed.absent(request.absent, source.melted is not None, tally.most)
+    account.decide(why)
+    # A row without a value says that its cell is missing, where cells can be.
+    lost = tally.lost + (tally.valueless if absence == "zero" else 0)
+    account.judge(lost, tally.rows, request.allow_lost_rows)
+    return found, absence, account
 
 
 def _keys(rows: TableRows, wished: Sequence[Wish]) -> list[Key]:

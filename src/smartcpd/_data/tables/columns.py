@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 
-from smartcpd._data.tables.sql import identifier
+from smartcpd._data.tables.missing import clean_label
+from smartcpd._data.tables.sql import X, identifier
 
 
 class Family(StrEnum):
@@ -36,13 +37,57 @@ _FAMILIES = (
 
 
 @dataclass(frozen=True)
+class Unread:
+    """Values of a column that are not what the others are."""
+
+    count: int
+    what: str
+    """What they are not: a date, a number."""
+    example: str
+    row: int | None = None
+    """The number of the first one's row, if rows have numbers."""
+    line: int | None = None
+    """The line of the file on which that row begins, if it is known."""
+
+    def __str__(self) -> str:
+        where = "such as" if self.line is None else f"the first on line {self.line:,}:"
+        return f"{self.count:,} not {self.what}, {where} {self.example!r}"
+
+
+@dataclass(frozen=True)
 class Column:
-    """A column of the table and its type in DuckDB."""
+    """A column of the table and its type in DuckDB, once it is read as what it holds.
+
+    Attributes
+    ----------
+    name, type : str
+    finite : bool
+        Whether it is known that no date is infinite, which saves looking at each of them.
+    reads : str or None
+        SQL of the value, in which `X` is the value as it is stored; None if they are the same.
+    how : str
+        How values are written, in words or as a format of dates.
+    notes : tuple of str
+        What was decided about it.
+    step : str or None
+        The period that its dates name, if they do not name days.
+    unread : Unread or None
+    doubt : str
+        A sentence, if it cannot be told what its dates mean.
+    na : tuple of str or None
+        The words that mean a missing value, if the user says which.
+    """
 
     name: str
     type: str
     finite: bool = False
-    """Whether it is known that no date is infinite, which saves looking at each of them."""
+    reads: str | None = None
+    how: str = ""
+    notes: tuple[str, ...] = ()
+    step: str | None = None
+    unread: Unread | None = None
+    doubt: str = ""
+    na: tuple[str, ...] | None = None
 
     @cached_property
     def family(self) -> Family:
@@ -56,12 +101,25 @@ class Column:
         return identifier(self.name)
 
     @property
+    def stored(self) -> str:
+        """SQL of the value as it is stored; text of any type as plain text."""
+        plain = self.reads is not None or self.family is not Family.TEXT or self.type == "VARCHAR"
+        return self.sql if plain else f"CAST({self.sql} AS VARCHAR)"
+
+    @property
+    def projected(self) -> str:
+        """SQL of the value as it is read, from the value as it is stored."""
+        return self.sql if self.reads is None else self.reads.replace(X, self.stored)
+
+    @property
     def in_utc(self) -> bool:
         """Whether it knows about time zones, so that its days begin and end in UTC."""
         return self.type == "TIMESTAMP WITH TIME ZONE"
 
     def missing(self, wanted: str | None = None) -> str:
         """Say what is wrong with values that cannot be used; text may not be what is wanted."""
+        if self.unread is not None:
+            return f"is missing, or cannot be read ({self.unread})"
         if wanted is not None and self.family is Family.TEXT:
             return f"is missing or not {wanted}"
         return {
@@ -82,8 +140,11 @@ class Column:
         if self.family is Family.REAL:
             # Adding zero makes one label of 0.0 and -0.0.
             return f"({self.real()} + 0.0)"
-        text = self.sql if self.type == "VARCHAR" else f"CAST({self.sql} AS VARCHAR)"
-        return f"nullif({text}, '')"
+        return self.sql if self.type == "VARCHAR" else f"CAST({self.sql} AS VARCHAR)"
+
+    def clean(self, label: str) -> str:
+        """SQL that makes one label of those that mean the same, NULL of those that are none."""
+        return clean_label(label, self.na) if self.family is Family.TEXT else label
 
     def real(self) -> str:
         """SQL that reads the column as a real number, from text too."""

@@ -41,7 +41,7 @@ class CountedCells:
     """How many rows of each mode have a cell."""
     indices: tuple[np.ndarray, ...]
     values: np.ndarray
-    absent: str
+    tally: Tally
 
 
 @dataclass(frozen=True)
@@ -75,14 +75,17 @@ def planned(
 
 def cells(
     rows: TableRows, keys: Sequence[Key], measure: Measure, max_labels: int, account: Account
-) -> CountedCells:
-    """Aggregate the rows; the account learns what is left out."""
+) -> tuple[CountedCells, Measure]:
+    """Aggregate the rows; the account learns what is left out. The measure comes back with what is
+    known of its values.
+    """
     plan = planned(rows, keys, measure, max_labels)
     columns = (_sorted if _sorts(rows, plan) else _grouped)(rows, plan)
     columns, tally = kept_cells(columns, plan)
-    modes, orders, used = surveyed([(columns, tally)], rows, plan, account)
+    modes, orders, used, tally = surveyed([(columns, tally)], rows, plan, account)
     indices = placed(columns, orders)
-    return CountedCells(modes, used, indices, measure.finished(columns), measure.absent)
+    found = CountedCells(modes, used, indices, measure.finished(columns), tally)
+    return found, plan.measure
 
 
 def _words(numbered: Sequence[Slots]) -> list[list[int]]:
@@ -188,11 +191,23 @@ class Tally:
 
     counts: dict[tuple[str, str], int]
     rows: int
+    lost: int = 0
+    """Number of rows that have no place in the tensor, though nobody wanted them out."""
+    valueless: int = 0
+    """Number of rows that have a place, and no value."""
+    most: int = 0
+    """Number of rows of the fullest cell."""
 
     def __add__(self, other: Tally) -> Tally:
         keys = [*self.counts, *(key for key in other.counts if key not in self.counts)]
         counts = {key: self.counts.get(key, 0) + other.counts.get(key, 0) for key in keys}
-        return Tally(counts, self.rows + other.rows)
+        return Tally(
+            counts,
+            self.rows + other.rows,
+            self.lost + other.lost,
+            self.valueless + other.valueless,
+            max(self.most, other.most),
+        )
 
     def report(self, account: Account) -> None:
         for (name, fault), count in self.counts.items():
@@ -208,6 +223,7 @@ def kept_cells(
     _unpack(columns, plan)
     rows, measure = columns["rows"], plan.measure
     kept = np.ones(rows.size, bool)
+    on_purpose = np.zeros(rows.size, bool)
     counts: dict[tuple[str, str], int] = {}
     for i, slot in enumerate(plan.numbered):
         key = slot.key
@@ -216,16 +232,20 @@ def kept_cells(
         counts.setdefault((key.column.name, key.fault), int(rows[missing].sum()))
         if slot.dropped is not None:
             dropped = columns[f"i{i}"] == slot.dropped
-            kept &= ~dropped
+            on_purpose |= dropped
             fault = f"is not among the {slot.dropped:,} most frequent"
             counts[key.name, fault] = int(rows[dropped].sum())
+    lost, valueless = int(rows[~kept & ~on_purpose].sum()), 0
+    kept &= ~on_purpose
     if measure.column is not None and "used" in columns:
         used = columns["used"]
         counts[measure.column.name, measure.fault] = int((rows - used).sum())
+        valueless = int((rows - used)[kept].sum())
         kept &= used > 0
     if not kept.all():
         columns = {name: column[kept] for name, column in columns.items()}
-    return columns, Tally(counts, int(rows.sum()))
+    most = int(columns["rows"].max()) if columns["rows"].size else 0
+    return columns, Tally(counts, int(rows.sum()), lost, valueless, most)
 
 
 Orders = tuple[np.ndarray | None, ...]
@@ -237,9 +257,9 @@ def surveyed(
     rows: TableRows,
     plan: CountingPlan,
     account: Account,
-) -> tuple[tuple[Mode, ...], Orders, tuple[int, ...]]:
-    """Return the modes that cells make, the order of their rows, and how many of the rows of each
-    mode have a cell; the account learns what is left out.
+) -> tuple[tuple[Mode, ...], Orders, tuple[int, ...], Tally]:
+    """Return the modes that cells make, the order of their rows, how many of the rows of each mode
+    have a cell, and how many rows are left out; the account learns why.
     """
     occurs = [np.zeros(slot.size, bool) for slot in plan.numbered]
     in_others = [0] * len(occurs)
@@ -259,7 +279,7 @@ def surveyed(
         for slot, seen, others in zip(plan.numbered, occurs, in_others, strict=True)
     ]
     modes, orders = zip(*found, strict=True)
-    return modes, orders, tuple(int(np.count_nonzero(seen)) for seen in occurs)
+    return modes, orders, tuple(int(np.count_nonzero(seen)) for seen in occurs), tally
 
 
 def placed(columns: dict[str, np.ndarray], orders: Orders) -> tuple[np.ndarray, ...]:

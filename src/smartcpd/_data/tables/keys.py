@@ -50,6 +50,8 @@ class Numbered(Key):
     kind: Kind
     size: int | None = None
     """Number of rows, if it is fixed; otherwise rows begin and end where events do."""
+    gaps: bool = True
+    """Whether rows between those that occur exist as well."""
 
 
 @dataclass(frozen=True)

@@ -39,12 +39,46 @@ class Measure:
     """A bound on the size of all values."""
     exact: bool = False
     """Whether sums of whole numbers are exact as real ones."""
+    has_negative: bool = False
+    """Whether a value is below zero."""
     complete: bool = False
     """Whether every row is known to have a value, which saves looking at each of them again."""
 
-    @property
-    def absent(self) -> str:
-        return "unobserved" if self.agg == "mean" else "zero"
+    def absent(self, wanted: str | None, melted: bool, most: int) -> tuple[str, str]:
+        """Return what cells without rows are, and a sentence where that is a choice.
+
+        Parameters
+        ----------
+        wanted : str or None
+            What the user says: "zero" or "missing".
+        melted : bool
+            Whether the table was wide, so that every cell is in it.
+        most : int
+            The number of rows of the fullest cell.
+        """
+        if wanted is not None:
+            return ("zero" if wanted == "zero" else "unobserved"), ""
+        if self.column is None or self.agg in ("count", "any"):
+            return "zero", ""
+        if self.agg == "mean":
+            return "unobserved", ""
+        name = self.column.name
+        if melted:
+            return "unobserved", (
+                f"Cells of the wide table without a {name!r} are missing, not 0; absent='zero' "
+                "makes them 0."
+            )
+        if most > 1:
+            return "zero", ""
+        if self.column.family is Family.REAL or self.has_negative:
+            return "unobserved", (
+                f"{name!r} is taken for a measurement, since no cell has more than one row: cells "
+                "without a row are missing, not 0; absent='zero' makes them 0."
+            )
+        return "zero", (
+            f"Cells without a row are 0, as {name!r} holds counts; absent='missing' makes them "
+            "missing."
+        )
 
     @property
     def fault(self) -> str:
@@ -105,7 +139,7 @@ class Measure:
         if self.column is None:
             return ()
         largest = f"max(abs(CAST({self.value()} AS DOUBLE)))" if self._adds else "NULL"
-        return f"count({self.value()})", largest
+        return f"count({self.value()})", largest, f"min({self.value()})"
 
     def informed(self, rows: int, facts: Sequence[Any]) -> Measure:
         """Return the same measure for a table of so many rows, about which these facts are
@@ -118,6 +152,7 @@ class Measure:
             self,
             complete=count == rows,
             largest=largest,
+            has_negative=facts[2] is not None and facts[2] < 0,
             fits=largest * rows < LARGEST,
             exact=largest * rows < EXACT,
         )

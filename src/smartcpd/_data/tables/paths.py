@@ -1,30 +1,48 @@
-"""Paths, folders and patterns: which files are meant, and how DuckDB reads them."""
+"""Paths, folders and patterns: which files are meant, and how they are read."""
 
 from __future__ import annotations
 
 import glob
-import gzip
 import os
-from dataclasses import dataclass
+import re
+from codecs import BOM_UTF8
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from smartcpd._data.tables.sql import listed, literal
+from smartcpd._data.tables.unpacking import WORKBOOKS, binary, encoding_of, local, unpacked
+from smartcpd._data.tables.workbooks import from_sqlite, from_workbook
 from smartcpd.errors import InvalidDataError
 
 PACKED = (".gz", ".zst")
-TEXT = (".csv", ".tsv", ".tab", ".txt", ".psv")
+TEXT = (".csv", ".tsv", ".tab", ".txt", ".psv", ".dat")
 PARQUET = (".parquet", ".pq")
+JSON = (".json", ".jsonl", ".ndjson", ".geojson")
+ARROW = (".feather", ".arrow", ".ipc")
+SQLITE = (".db", ".sqlite", ".sqlite3", ".db3")
+FORMATS = (
+    *((suffix, "text") for suffix in TEXT),
+    *((suffix, "parquet") for suffix in PARQUET),
+    *((suffix, "json") for suffix in JSON),
+    *((suffix, "arrow") for suffix in ARROW),
+    *((suffix, "sqlite") for suffix in SQLITE),
+    *((suffix, "workbook") for suffix in WORKBOOKS),
+)
+MEMBER = "::"
+"""The sign between a file and what is meant inside it."""
 OTHERS = {
-    ".xlsx": "an Excel file; save it as CSV, or pass pandas.read_excel(path)",
-    ".xls": "an Excel file; save it as CSV, or pass pandas.read_excel(path)",
-    ".json": "JSON; pass pandas.read_json(path)",
-    ".feather": "Arrow; pass pyarrow.feather.read_table(path)",
-    ".arrow": "Arrow; pass pyarrow.feather.read_table(path)",
-    ".zip": "an archive; unpack it first",
     ".pkl": "a pickle, which could run code; save it as Parquet",
+    ".rds": "a file of R; save it as CSV there",
+    ".rdata": "a file of R; save it as CSV there",
+    ".sav": "a file of SPSS; save it as CSV there, or pass pandas.read_spss(path)",
+    ".dta": "a file of Stata; save it as CSV there, or pass pandas.read_stata(path)",
+    ".tar": "an archive; unpack it first",
+    ".tgz": "an archive; unpack it first",
+    ".7z": "an archive; unpack it first",
+    ".rar": "an archive; unpack it first",
+    ".pdf": "a document; tables are read from .csv, .xlsx or .parquet files",
 }
-HEAD = 1 << 16
-UTF_16, LATIN = "utf-16", "latin-1"
+HEAD = 1 << 17
 
 
 @dataclass(frozen=True)
@@ -35,66 +53,57 @@ class Files:
     """The path or pattern as the user wrote it."""
     paths: tuple[str, ...]
     format: str
-    """The ending that says how they are read."""
+    """How they are read: text, parquet, json or arrow."""
+    delimiter: str | None = None
+    header: bool | None = None
+    """Whether the first line has the names, where that is known."""
+    notes: tuple[str, ...] = ()
 
     @property
-    def is_text(self) -> bool:
-        return self.format not in PARQUET
-
-    def encoding(self) -> str | None:
-        """The encoding of text files, as far as their beginnings tell; None is UTF-8."""
-        if not self.is_text:
-            return None
-        heads = [_head(path) for path in self.paths]
-        if any(head.startswith((b"\xff\xfe", b"\xfe\xff")) for head in heads):
-            return UTF_16
-        return None if all(map(_is_utf8, heads)) else LATIN
-
-    def reader(
-        self,
-        text_columns: tuple[str, ...] = (),
-        header: bool | None = None,
-        encoding: str | None = None,
-    ) -> str:
-        """Return the SQL function that reads the files; ``text_columns`` are read as text."""
+    def listed(self) -> str:
+        """The paths as SQL."""
         # DuckDB takes a path for a pattern unless its special characters are escaped.
-        files = "[" + ", ".join(literal(glob.escape(path)) for path in self.paths) + "]"
-        options = [files]
-        if len(self.paths) > 1:
-            options.append("union_by_name = true")
-        if not self.is_text:
-            return f"read_parquet({', '.join(options)})"
-        options.append("store_rejects = true")
-        if self.format in (".tsv", ".tab"):
-            options.append("delim = '\t'")
-        elif all(_is_parted_by_spaces(_head(path)) for path in self.paths):
-            options.append("delim = ' '")
-        if header is not None:
-            options.append(f"header = {str(header).lower()}")
-        if text_columns:
-            types = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in text_columns)
-            options.append(f"types = {{{types}}}")
-        if encoding is not None:
-            options.append(f"encoding = {literal(encoding)}")
-        return f"read_csv({', '.join(options)})"
+        return "[" + ", ".join(literal(glob.escape(path)) for path in self.paths) + "]"
 
 
-def find_files(given: str | os.PathLike[str]) -> Files:
-    """Return the files behind a path, a folder or a pattern; refuse those that cannot be one
-    table.
+def find_files(given: str | os.PathLike[str], folder: str) -> Files:
+    """Return the files behind a path, a folder, a pattern, a URL or standard input; refuse those
+    that cannot be one table. What must be unpacked goes to the folder.
     """
     name = os.fspath(given)
-    paths = _matching(name)
-    formats = {_format(path) for path in paths}
+    path, member = local(name, folder), None
+    if MEMBER in path and not Path(path).exists():
+        path, _, member = path.rpartition(MEMBER)
+    plain = [unpacked(found, member, folder) for found in _matching(path)]
+    formats = {_format(found) for found, _ in plain}
     if len(formats) > 1:
+        endings = sorted({_suffix(found) for found, _ in plain})
         raise InvalidDataError(
-            f"{name!r} holds files of several formats ({', '.join(sorted(formats))}); name those "
-            f"of one format, such as '*{sorted(formats)[0]}'."
+            f"{name!r} holds files of several formats ({', '.join(endings)}); name those of one "
+            f"format, such as '*{endings[0]}'."
         )
-    files = Files(name, tuple(paths), formats.pop())
-    for path in files.paths:
-        _check_content(path, files.is_text)
+    (form,) = formats
+    if form in ("workbook", "sqlite"):
+        return _converted(name, plain, form, folder)
+    if any(inner is not None for _, inner in plain):
+        raise InvalidDataError(f"{path!r} is one table; leave out '{MEMBER}{member}'.")
+    files = Files(name, tuple(found for found, _ in plain), form)
+    for found in files.paths:
+        _check_content(found, form)
+    if form == "text" and {_suffix(found) for found in files.paths} <= {".tsv", ".tab"}:
+        return replace(files, delimiter="\t")
     return files
+
+
+def _converted(name: str, plain: list[tuple[str, str | None]], form: str, folder: str) -> Files:
+    if len(plain) > 1:
+        raise InvalidDataError(f"{name!r} matches {len(plain)} files of this kind; name one.")
+    ((path, member),) = plain
+    _check_content(path, form)
+    if form == "sqlite":
+        return Files(name, (from_sqlite(path, member, folder),), "text", ",", True)
+    sheet, notes = from_workbook(path, member, folder)
+    return Files(name, (sheet,), "text", ",", None, tuple(notes))
 
 
 def _matching(name: str) -> list[str]:
@@ -104,7 +113,7 @@ def _matching(name: str) -> list[str]:
             str(p)
             for p in sorted(path.rglob("*"))
             if p.is_file()
-            and _suffix(p.name) in (*TEXT, *PARQUET)
+            and _suffix(p.name) in (*TEXT, *PARQUET, *JSON)
             and not any(part.startswith((".", "_")) for part in p.relative_to(path).parts)
         ]
         if not found:
@@ -130,59 +139,37 @@ def _format(path: str) -> str:
     suffix = _suffix(path)
     if suffix in OTHERS:
         raise InvalidDataError(f"{path!r} is {OTHERS[suffix]}.")
-    if _head(path).startswith(b"PAR1"):
-        return ".parquet"
-    return suffix if suffix in (*TEXT, *PARQUET) else ".csv"
+    start = head(path)
+    for magic, form in ((b"PAR1", "parquet"), (b"ARROW1", "arrow"), (b"SQLite format 3", "sqlite")):
+        if start.startswith(magic):
+            return form
+    if start.startswith(b"PK\x03\x04") or suffix in WORKBOOKS:
+        return "workbook"
+    form = dict(FORMATS).get(suffix, "text")
+    if form == "text" and re.match(rb"\s*(\{\s*\"|\[\s*\{\s*\")", start.removeprefix(BOM_UTF8)):
+        return "json"
+    return form
 
 
-def _check_content(path: str, is_text: bool) -> None:
+def _check_content(path: str, form: str) -> None:
     if Path(path).stat().st_size == 0:
         raise InvalidDataError(f"File {path!r} is empty.")
-    start = _head(path)
-    if not is_text:
-        if not start.startswith(b"PAR1"):
-            raise InvalidDataError(
-                f"{path!r} is not a Parquet file, though its name says so; if it is text, give it "
-                "a name that ends with .csv."
-            )
-    elif b"\0" in start and not start.startswith((b"\xff\xfe", b"\xfe\xff")):
+    start = head(path)
+    if form == "parquet" and not start.startswith(b"PAR1"):
+        raise InvalidDataError(
+            f"{path!r} is not a Parquet file, though its name says so; if it is text, give it "
+            "a name that ends with .csv."
+        )
+    if form == "text" and b"\0" in start and encoding_of(start, len(start) < HEAD) is None:
         raise InvalidDataError(
             f"{path!r} is not a table in text form: it holds binary data. Tables are read from "
-            f"{listed(['.csv', '.tsv', '.parquet'])} files."
+            f"{listed(['.csv', '.tsv', '.parquet', '.xlsx', '.json', '.db'])} files."
         )
 
 
-def _is_utf8(head: bytes) -> bool:
-    try:
-        head.decode()
-    except UnicodeDecodeError as error:
-        # The last character may have been cut off.
-        return len(head) == HEAD and error.start > HEAD - 4
-    return True
-
-
-def _is_parted_by_spaces(head: bytes) -> bool:
-    """Whether all lines have as many words, and nothing but spaces separates them."""
-    lines = head.splitlines()[:-1] if len(head) == HEAD else head.splitlines()
-    if not lines or any(sign in lines[0] for sign in b',;|\t"'):
-        return False
-    counts = {len(line.split(b" ")) for line in lines}
-    return len(counts) == 1 and counts.pop() > 1
-
-
-def _head(path: str) -> bytes:
-    """Return the first bytes of the text; files packed in another way than gzip are not
-    unpacked.
-    """
-    try:
-        if path.lower().endswith(".gz"):
-            with gzip.open(path, "rb") as packed:
-                return packed.read(HEAD)
-        if path.lower().endswith(".zst"):
-            return b""
-        with open(path, "rb") as plain:
-            return plain.read(HEAD)
-    except (gzip.BadGzipFile, EOFError) as error:
-        raise InvalidDataError(f"{path!r} is not a whole gzip file: {error}.") from None
-    except OSError as error:
-        raise InvalidDataError(f"{path!r} cannot be read: {error.strerror or error}.") from None
+def head(path: str) -> bytes:
+    """Return the first bytes of a file that may be packed by gzip; none for Zstandard."""
+    if path.lower().endswith(".zst"):
+        return b""
+    with binary(path) as file:
+        return file.read(HEAD)

@@ -21,6 +21,8 @@ from smartcpd.errors import InvalidDataError
 
 NARROW = 1 << 20
 """A range of whole numbers up to this length needs no dictionary."""
+MOST_STEPS = 1 << 24
+"""A range of numbers is cut into no more steps than this."""
 SHORT = 10_000
 """A dictionary up to this size is sorted before it is used, which saves sorting the cells."""
 
@@ -91,7 +93,7 @@ def _stretch(key: Numbered, ranges: Sequence[Any], max_labels: int) -> Slots:
     """Number everything between the first and the last that occurs."""
     first, last = (0 if n is None else int(n) for n in ranges)
     size = last - first + 1
-    if size > max_labels:
+    if size > (max_labels if key.gaps else MOST_STEPS):
         ends = " to ".join(str(key.labels(n, n)[0])[:10] for n in (first, last))
         raise InvalidDataError(
             f"Mode {key.name!r} would have {size:,} rows, from {ends}, more than "
@@ -101,6 +103,12 @@ def _stretch(key: Numbered, ranges: Sequence[Any], max_labels: int) -> Slots:
 
     def finish(occurs: np.ndarray) -> tuple[Mode, np.ndarray | None]:
         found = np.flatnonzero(occurs)
+        if not key.gaps:
+            _check_count(key, found.size, max_labels)
+            rows = np.zeros(size, np.int64)
+            rows[found] = np.arange(found.size)
+            names = [key.labels(first + int(n), first + int(n))[0] for n in found]
+            return Mode(key.name, names, key.kind), rows
         start, end = int(found[0]), int(found[-1])
         mode = Mode(key.name, key.labels(first + start, first + end), key.kind)
         return mode, np.arange(size) - start if start else None
@@ -123,12 +131,16 @@ def _whole(key: Key, first: int, last: int, max_labels: int) -> Slots:
 def _dictionary(i: int, key: Key, rows: TableRows, max_labels: int) -> Slots:
     """Labels of any type, numbered by a table."""
     table = f"{OURS}_labels_{i}"
+    # Labels are made clean here, where each of them occurs once, and not in every row.
     rows.sql(
-        f"CREATE TEMP TABLE {table} AS SELECT label, CAST(row_number() OVER (ORDER BY label) AS "
-        f"INTEGER) - 1 AS id FROM (SELECT DISTINCT {key.expression} AS label FROM {rows.table})"
+        f"CREATE TEMP TABLE {table} AS SELECT label, clean, CASE WHEN clean IS NOT NULL THEN "
+        "CAST(dense_rank() OVER (ORDER BY clean) AS INTEGER) - 1 END AS id FROM (SELECT label, "
+        f"{key.column.clean('label')} AS clean FROM (SELECT DISTINCT {key.expression} AS label "
+        f"FROM {rows.table}))"
     )
-    # NULL, if there is one, is the last in order.
-    count, lines = one_row(rows.sql(f"SELECT count(label), count(*) FROM {table}"))
+    count, lines, used = one_row(
+        rows.sql(f"SELECT count(DISTINCT id), count(*), count(id) FROM {table}")
+    )
     _check_count(key, count, max_labels)
     labels = _labels(rows, table)
     if 0 < count <= SHORT:
@@ -137,15 +149,15 @@ def _dictionary(i: int, key: Key, rows: TableRows, max_labels: int) -> Slots:
             labels = labels[np.argsort(order)]
             ids = f"list_extract([{', '.join(map(str, order))}], id + 1)"
             rows.sql(
-                f"CREATE TEMP TABLE {table}_in_order AS SELECT label, {ids} AS id FROM {table} "
-                "WHERE label IS NOT NULL"
+                f"CREATE TEMP TABLE {table}_in_order AS SELECT label, clean, {ids} AS id FROM "
+                f"{table} WHERE id IS NOT NULL"
             )
             table += "_in_order"
 
     def finish(occurs: np.ndarray) -> tuple[Mode, np.ndarray | None]:
         return _arranged(key, labels[occurs], occurs)
 
-    complete = count == lines
+    complete = used == lines
     join = f" {'' if complete else 'LEFT '}JOIN {table} AS t{i} ON x{i} = t{i}.label"
     return Slots(key, f"t{i}.id", max(count, 1), finish, join, complete=complete)
 
@@ -154,10 +166,12 @@ def _leaders(i: int, key: Leading, rows: TableRows) -> Slots:
     """The most frequent labels, and one number for all others."""
     table = f"{OURS}_labels_{i}"
     rows.sql(
-        f"CREATE TEMP TABLE {table} AS SELECT label, CAST(row_number() OVER (ORDER BY events DESC, "
-        f"label) AS INTEGER) - 1 AS id FROM (SELECT {key.expression} AS label, count(*) AS events "
-        f"FROM {rows.table} GROUP BY 1) WHERE label IS NOT NULL "
-        f"ORDER BY events DESC, label LIMIT {key.count}"
+        f"CREATE TEMP TABLE {table} AS SELECT label, clean, CASE WHEN clean IS NULL THEN -1 ELSE "
+        "CAST(dense_rank() OVER (ORDER BY events DESC, clean) AS INTEGER) - 1 END AS id FROM ("
+        "SELECT label, clean, sum(events) OVER (PARTITION BY clean) AS events FROM (SELECT label, "
+        f"{key.column.clean('label')} AS clean, events FROM (SELECT {key.expression} AS label, "
+        f"count(*) AS events FROM {rows.table} GROUP BY 1))) "
+        f"WHERE label IS NOT NULL QUALIFY id < {key.count}"
     )
     labels = _labels(rows, table)
     others = len(labels)
@@ -170,7 +184,7 @@ def _leaders(i: int, key: Leading, rows: TableRows) -> Slots:
         named = Mode(key.name, [*texts, other_name(texts)], Kind.CATEGORY)
         return named, np.append(order, others)
 
-    code = f"CASE WHEN x{i} IS NOT NULL THEN coalesce(t{i}.id, {others}) END"
+    code = f"CASE WHEN x{i} IS NOT NULL THEN nullif(coalesce(t{i}.id, {others}), -1) END"
     join = f" LEFT JOIN {table} AS t{i} ON x{i} = t{i}.label"
     dropped = None if key.gather else others
     return Slots(key, code, others + 1, finish, join, key.gather, dropped)
@@ -200,8 +214,8 @@ def _is_whole(key: Key) -> bool:
 
 
 def _labels(rows: TableRows, table: str) -> np.ndarray:
-    query = f"SELECT label FROM {table} WHERE label IS NOT NULL ORDER BY id"
-    return rows.sql(query).fetchnumpy()["label"]
+    query = f"SELECT clean FROM {table} WHERE id >= 0 GROUP BY id, clean ORDER BY id"
+    return rows.sql(query).fetchnumpy()["clean"]
 
 
 def _check_count(key: Key, count: int, max_labels: int) -> None:

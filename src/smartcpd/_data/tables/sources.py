@@ -2,35 +2,22 @@
 
 from __future__ import annotations
 
-import importlib.util
-import os
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+import glob
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import Any
 
 from smartcpd._data.tables.columns import Column, Family
-from smartcpd._data.tables.paths import LATIN, Files, find_files
-from smartcpd._data.tables.sql import (
-    OURS,
-    SOURCE,
-    explained,
-    identifier,
-    literal,
-    memory_limit,
-    one_row,
-    reason,
-)
-from smartcpd.errors import InvalidDataError, InvalidParameterError, MissingExtraError
+from smartcpd._data.tables.kinds import Examiner
+from smartcpd._data.tables.melting import Melted, melting
+from smartcpd._data.tables.paths import Files
+from smartcpd._data.tables.reading import Reading
+from smartcpd._data.tables.sql import OURS, SOURCE, explained, identifier, literal, one_row
 
-SHARE_OF_LIMIT = 5 / 8
-"""The share of the limit that DuckDB sets itself (four fifths of the memory) that it may use."""
-FEW = 1e-3
-"""The share of a column's values in a text file that may contradict the type its beginning
-promised.
-"""
+RAW = f"{OURS}_raw"
+"""The name of the table as it is stored."""
 
 
 @dataclass(frozen=True)
@@ -51,12 +38,33 @@ class TableRows:
 
 
 class Source:
-    """A table that can be queried as often as needed, under the name `SOURCE`."""
+    """A table that can be queried as often as needed, under the name `SOURCE`.
 
-    def __init__(self, name: str, connection: Any) -> None:
+    It is stored under the name `RAW`; `understand` finds out what its columns hold.
+    """
+
+    is_text = False
+    """Whether it has no types, so that what columns hold is found out from text."""
+    has_rows = False
+    """Whether its rows have numbers, in the order of the file."""
+    raw = RAW
+
+    def __init__(self, name: str, connection: Any, reading: Reading) -> None:
         self.name = name
         self.connection = connection
+        self.reading = reading
         self.columns: dict[str, Column] = {}
+        self.stored_columns: dict[str, Column] = {}
+        self.remarks: list[str] = []
+        self.melted: Melted | None = None
+        self.paths: tuple[str, ...] = ()
+        """The files that queries read, once they are allowed to read no others."""
+
+    def offer(self) -> None:
+        """Have the columns that the table has once it is melted, if the user wants that."""
+        self.melted = melting(self.reading.melt, self.stored_columns)
+        if self.melted is not None:
+            self.columns = self.melted.offered(self.stored_columns)
 
     def sql(self, query: str) -> Any:
         """Return a relation, which is not computed yet, or run a statement."""
@@ -65,9 +73,92 @@ class Source:
     def describe(self) -> None:
         """Find out the columns."""
         with explained(f"Reading {self.name}"):
-            relation = self.sql(f"SELECT * FROM {SOURCE}")
+            relation = self.sql(f"SELECT * FROM {self.raw}")
             pairs = zip(relation.columns, relation.types, strict=True)
-            self.columns = {name: Column(name, str(kind)) for name, kind in pairs}
+            self.stored_columns = {name: Column(name, str(kind)) for name, kind in pairs}
+        self.columns = dict(self.stored_columns)
+
+    def load(self, names: Sequence[str]) -> None:
+        """Have these columns ready under the name `raw`."""
+
+    def understand(self, asked: Mapping[str, str | None], mentioned: str = "") -> None:
+        """Find out what columns hold, and give them to queries as that.
+
+        Parameters
+        ----------
+        asked : mapping
+            From the columns that are used to what they must be, if that is known.
+        mentioned : str
+            An SQL condition; the columns that it names are read too.
+        """
+        asked = dict(asked)
+        for name in self.stored_columns:
+            if name not in asked and name.lower() in mentioned.lower():
+                asked[name] = None
+        self.load([*asked, *(self.melted.columns if self.melted else ())])
+        with explained(f"Reading {self.name}"):
+            if self.melted is not None:
+                self._melt(self.melted)
+            examiner = Examiner(
+                self.sql,
+                self.raw,
+                self.reading,
+                self.is_text,
+                self.spread if self.has_rows else "",
+                self.decimal_comma,
+            )
+            for name, what in asked.items():
+                if name in self.stored_columns:
+                    column = examiner.decide(self.stored_columns[name], what)
+                    self.columns[name] = self._with_line(replace(column, na=self.reading.na))
+            self._define(self.columns.values())
+            self.lock()
+
+    def lock(self) -> None:
+        """See to it that no query reads or writes anything else from now on."""
+        paths = ", ".join(map(literal, self.paths))
+        for setting in (
+            f"allowed_paths = [{paths}]",
+            "python_enable_replacements = false",
+            "enable_external_access = false",
+            "lock_configuration = true",
+        ):
+            self.connection.execute(f"SET {setting}")
+
+    def _melt(self, melted: Melted) -> None:
+        """Make rows of columns, before anything is found out about them."""
+        query = melted.query(self.raw, self.stored_columns)
+        table = f"{OURS}_melted"
+        self.sql(f"CREATE OR REPLACE TEMP TABLE {table} AS {query}")
+        self.raw, self.has_rows = table, False
+        self.describe()
+
+    def _with_line(self, column: Column) -> Column:
+        if column.unread is None or not self.has_rows:
+            return column
+        line = self.line_of(column.unread.row)
+        return replace(column, unread=replace(column.unread, line=line))
+
+    def _define(self, columns: Iterable[Column]) -> None:
+        """Give columns to queries as what they hold."""
+        read = [f"{c.projected} AS {c.sql}" for c in columns if c.reads is not None]
+        instead = f" REPLACE ({', '.join(read)})" if read else ""
+        query = f"SELECT *{instead} FROM {self.raw}"
+        self.sql(f"CREATE OR REPLACE TEMP VIEW {SOURCE} AS {query}")
+
+    def line_of(self, row: int | None) -> int | None:
+        """Return the line of the file on which a row begins, if it is known."""
+        return None
+
+    @property
+    def spread(self) -> str:
+        """A condition that chooses rows all over the table."""
+        return ""
+
+    @property
+    def decimal_comma(self) -> bool:
+        """Whether numbers were seen that have a decimal comma for sure."""
+        return False
 
     def rows(self, columns: list[Column], condition: str) -> TableRows:
         """Those that fulfil the condition; data in columns is quick to read several times."""
@@ -81,10 +172,10 @@ class Source:
         self.sql(f"CREATE TEMP TABLE {table} AS SELECT {needed} FROM {SOURCE}{condition}")
         return TableRows(self.name, table, self.sql)
 
-    def look_for(self, wanted: list[str]) -> None:
+    def look_for(self, wanted: Sequence[str]) -> None:
         """Look once more for columns that were not found; only text files have another reading."""
 
-    def examine(self, wanted: list[str]) -> None:
+    def examine(self, wanted: Sequence[str]) -> None:
         """Learn more about columns where that costs next to nothing: Parquet has statistics."""
 
     def rejected(self) -> list[tuple[Any, ...]]:
@@ -95,58 +186,67 @@ class Source:
 
     @property
     def guesses(self) -> list[str]:
-        """Return what was assumed about the files, in sentences."""
-        return []
+        """Return what was decided about the table, in sentences."""
+        return [*self.remarks, *(note for c in self.columns.values() for note in c.notes)]
 
     @property
-    def header_is_a_guess(self) -> bool:
-        """Whether names of columns might be a row of data."""
-        return False
+    def guess_about_header(self) -> str:
+        """Say what the first line was taken for, if it might be something else."""
+        return ""
 
-    def wrongly_decoded(self, faults: list[tuple[Any, ...]]) -> bool:
-        """Whether the text has another encoding; it is read anew if so."""
-        return False
-
-    def misjudged(self, faults: list[tuple[Any, ...]], rows: int) -> tuple[str, ...]:
-        """Return columns that hold something else than their type says."""
-        return ()
-
-    def as_text(self, columns: tuple[str, ...]) -> None:
-        """Read these columns without guessing what they hold."""
+    @property
+    def layout(self) -> dict[str, Any]:
+        """What was found out about how the file is written."""
+        return {}
 
 
 class FileSource(Source):
-    """A table in files that DuckDB reads; rows of text files that do not fit are set aside."""
+    """A table in files that have types, which DuckDB reads."""
 
-    def __init__(self, files: Files, connection: Any, header: bool | None = None) -> None:
-        super().__init__(repr(files.name), connection)
+    def __init__(self, files: Files, connection: Any, reading: Reading) -> None:
+        super().__init__(repr(files.name), connection, reading)
         self.files = files
-        self.text_columns: tuple[str, ...] = ()
-        self.header = header
-        self.encoding = files.encoding()
-        self._scans_before = 0
-        self._open()
-
-    def _open(self) -> None:
+        # What DuckDB opens is checked as it was written: as a pattern.
+        self.paths = (*files.paths, *map(glob.escape, files.paths))
         with explained(f"Reading {self.name}"):
-            reader = self.files.reader(self.text_columns, self.header, self.encoding)
-            self.sql(f"CREATE OR REPLACE TEMP VIEW {SOURCE} AS SELECT * FROM {reader}")
+            self.sql(f"CREATE OR REPLACE TEMP VIEW {RAW} AS SELECT * FROM {self._reader()}")
         self.describe()
+        if files.format == "json":
+            self._flatten()
 
-    def look_for(self, wanted: list[str]) -> None:
-        """Look again, since a header above columns of text looks like one more row."""
-        if self.files.is_text and self.header is None and not set(wanted) <= set(self.columns):
-            self.header = True
-            self._open()
-            if not set(wanted) & set(self.columns):
-                self.header = None
-                self._open()
+    def _reader(self) -> str:
+        options = [self.files.listed]
+        if len(self.files.paths) > 1:
+            options.append("union_by_name = true")
+        if self.files.format == "json":
+            return f"read_json({', '.join(options)}, sample_size = -1)"
+        return f"read_parquet({', '.join(options)})"
 
-    def examine(self, wanted: list[str]) -> None:
-        if self.files.is_text:
+    def _flatten(self) -> None:
+        """Find the rows in JSON: in a list under a name, or as values of several types."""
+        lists = [c for c in self.columns.values() if re.fullmatch(r"STRUCT\(.*\)\[\]", c.type)]
+        with explained(f"Reading {self.name}"):
+            (count,) = one_row(self.sql(f"SELECT count(*) FROM (SELECT 1 FROM {RAW} LIMIT 2)"))
+            if count == 1 and len(lists) == 1:
+                query = f"SELECT unnest({lists[0].sql}, max_depth := 2) FROM {self._reader()}"
+                self.sql(f"CREATE OR REPLACE TEMP VIEW {RAW} AS {query}")
+                self.describe()
+            mixed = [c for c in self.columns.values() if c.type == "JSON"]
+            if mixed:
+                texts = ", ".join(f"({c.sql} ->> '$') AS {c.sql}" for c in mixed)
+                query = f"SELECT * REPLACE ({texts}) FROM {self._reader()}"
+                self.sql(f"CREATE OR REPLACE TEMP VIEW {RAW} AS {query}")
+                self.describe()
+
+    def examine(self, wanted: Sequence[str]) -> None:
+        if self.files.format != "parquet":
             return
         columns = [self.columns[name] for name in dict.fromkeys(wanted) if name in self.columns]
-        dates = [column for column in columns if column.family in (Family.DATE, Family.MOMENT)]
+        dates = [
+            column
+            for column in columns
+            if column.family in (Family.DATE, Family.MOMENT) and column.reads is None
+        ]
         if not dates:
             return
         ends = [f"isfinite(min({date.sql})) AND isfinite(max({date.sql}))" for date in dates]
@@ -155,76 +255,31 @@ class FileSource(Source):
         for date, finite in zip(dates, found, strict=True):
             self.columns[date.name] = replace(date, finite=bool(finite))
 
-    @property
-    def guesses(self) -> list[str]:
-        if self.encoding != LATIN:
-            return []
-        return [f"{self.name} is not in UTF-8 and was read as Latin-1 (Western European)."]
-
-    @property
-    def header_is_a_guess(self) -> bool:
-        """Whether every column holds text, so that a row of data looks the same as a header."""
-        return (
-            self.files.is_text
-            and self.header is None
-            and all(column.family is Family.TEXT for column in self.columns.values())
-            and "column0" not in self.columns
-        )
-
-    def wrongly_decoded(self, faults: list[tuple[Any, ...]]) -> bool:
-        if self.encoding is not None or all(kind != "INVALID ENCODING" for kind, *_ in faults):
-            return False
-        self.encoding = LATIN
-        self._open()
-        return True
-
-    def misjudged(self, faults: list[tuple[Any, ...]], rows: int) -> tuple[str, ...]:
-        """Return columns whose type, guessed from the beginning, does not fit more than a few
-        values.
-        """
-        counts = [(column, count) for kind, column, count, *_ in faults if kind == "CAST"]
-        return tuple(column for column, count in counts if count > FEW * (rows + count) + 1)
-
-    def as_text(self, columns: tuple[str, ...]) -> None:
-        self.text_columns += columns
-        self._open()
-
-    def rows(self, columns: list[Column], condition: str) -> TableRows:
-        if not self.files.is_text:
-            return super().rows(columns, condition)
-        # Rows that are set aside from now on count; those of earlier queries are the same ones.
-        query = "SELECT coalesce(max(scan_id), 0) FROM reject_errors"
-        self._scans_before = one_row(self.sql(query))[0] if self._has_rejects() else 0
-        return self.kept_rows(columns, condition)
-
-    def _has_rejects(self) -> bool:
-        query = "SELECT count(*) FROM duckdb_tables() WHERE table_name = 'reject_errors'"
-        return bool(one_row(self.sql(query))[0])
-
-    def rejected(self) -> list[tuple[Any, ...]]:
-        if not (self.files.is_text and self._has_rejects()):
-            return []
-        # A row may have several faults, and counts once, for the first.
-        return self.sql(
-            "SELECT kind, cause, count(*), arg_min(error_message, line), min(line) FROM ("
-            "SELECT line, arg_min(error_type, column_idx) AS kind, "
-            "arg_min(column_name, column_idx) AS cause, "
-            "arg_min(error_message, column_idx) AS error_message "
-            f"FROM reject_errors WHERE scan_id > {self._scans_before} GROUP BY scan_id, file_id, "
-            "line) GROUP BY kind, cause ORDER BY min(line)"
-        ).fetchall()
-
 
 class RelationSource(Source):
     """A relation that lives in a connection of the user's, where all queries must run."""
 
-    def __init__(self, relation: Any) -> None:
-        super().__init__("the DuckDB relation", None)
+    raw = SOURCE
+
+    def __init__(self, relation: Any, reading: Reading) -> None:
+        super().__init__("the DuckDB relation", None, reading)
         self.relation = relation
         self.describe()
 
     def sql(self, query: str) -> Any:
         return self.relation.query(SOURCE, query)
+
+    def _melt(self, melted: Melted) -> None:
+        self.relation = self.sql(melted.query(SOURCE, self.stored_columns))
+        self.describe()
+
+    def lock(self) -> None:
+        """Leave the connection as it is, which is the user's."""
+
+    def _define(self, columns: Iterable[Column]) -> None:
+        read = [f"{c.projected} AS {c.sql}" for c in columns if c.reads is not None]
+        if read:
+            self.relation = self.sql(f"SELECT * REPLACE ({', '.join(read)}) FROM {SOURCE}")
 
     def rows(self, columns: list[Column], condition: str) -> TableRows:
         return self.kept_rows(columns, condition)
@@ -234,76 +289,3 @@ class RelationSource(Source):
         query = f"SELECT table_name FROM duckdb_tables() WHERE starts_with(table_name, '{OURS}')"
         for (name,) in self.sql(query).fetchall():
             self.sql(f"DROP TABLE IF EXISTS temp.{identifier(name)}")
-
-
-@contextmanager
-def opened(data: Any, max_memory: str | int | None, header: bool | None = None) -> Iterator[Source]:
-    """Yield the table behind ``data``; what DuckDB spills to disk is gone afterwards."""
-    import duckdb
-
-    if isinstance(data, duckdb.DuckDBPyRelation):
-        with explained("Reading the DuckDB relation"):
-            relation = RelationSource(data)
-            try:
-                yield relation
-            finally:
-                relation.clear()
-        return
-    files = find_files(data) if isinstance(data, str | os.PathLike) else None
-    table = None if files else _registrable(data)
-    with (
-        tempfile.TemporaryDirectory(prefix="smartcpd-") as folder,
-        duckdb.connect() as connection,
-    ):
-        _configure(connection, folder, max_memory)
-        if files:
-            yield FileSource(files, connection, header)
-            return
-        source = Source(f"the {type(data).__name__}", connection)
-        with explained(f"Reading {source.name}"):
-            connection.register(SOURCE, table)
-        source.describe()
-        yield source
-
-
-def _configure(connection: Any, folder: str, max_memory: str | int | None) -> None:
-    import duckdb
-
-    limit = f"{max_memory}B" if isinstance(max_memory, int) else max_memory
-    if limit is None:
-        limit = f"{SHARE_OF_LIMIT * memory_limit(connection.sql):.0f}B"
-    try:
-        connection.execute(f"SET memory_limit = {literal(limit)}")
-    except duckdb.Error as error:
-        raise InvalidParameterError(
-            f"max_memory={max_memory!r} is not an amount of memory ({reason(error)[:-1]}); "
-            "write it as '4GB'."
-        ) from None
-    connection.execute(f"SET temp_directory = {literal(folder)}")
-    # The order of rows does not matter to a group-by, and keeping it costs memory.
-    connection.execute("SET preserve_insertion_order = false")
-    # Where DuckDB takes a session for an interactive one, it draws on stdout.
-    connection.execute("SET enable_progress_bar = false")
-    # Nothing is ever fetched from a network.
-    connection.execute("SET autoinstall_known_extensions = false")
-
-
-def _registrable(data: Any) -> Any:
-    """Return the table itself, if it is one that DuckDB can read."""
-    library = type(data).__module__.split(".")[0]
-    kind = type(data).__name__
-    if (library, kind) in (("polars", "DataFrame"), ("polars", "LazyFrame")):
-        if importlib.util.find_spec("pyarrow") is None:
-            raise MissingExtraError("pyarrow", "polars", "Reading a table of Polars")
-        return data.collect() if kind == "LazyFrame" else data
-    if library == "pandas" and kind == "DataFrame":
-        return data
-    if library == "pyarrow" and (kind == "Table" or "Dataset" in kind):
-        return data
-    raise InvalidDataError(
-        f"A table must be a path, a pandas or Polars DataFrame, an Arrow Table or Dataset or a "
-        f"DuckDB relation; got {library}.{kind}."
-        if library != "builtins"
-        else f"A table must be a path, a data frame, an Arrow table or a DuckDB relation; got "
-        f"{kind}."
-    )

@@ -16,6 +16,10 @@ OURS = "_smartcpd"
 """The beginning of the names of all tables that are made here."""
 
 
+X = "_smartcpd_x"
+"""What stands, in the SQL of how a column is read, for its value as it is stored."""
+
+
 def identifier(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 

@@ -36,7 +36,7 @@ class Pieces:
     modes: tuple[Mode, ...]
     used: tuple[int, ...]
     """How many rows of each mode have a cell."""
-    absent: str
+    tally: Tally
     rows: TableRows
     plan: CountingPlan
     orders: Orders
@@ -50,13 +50,13 @@ class Pieces:
 
 def pieces(
     rows: TableRows, keys: Sequence[Key], measure: Measure, max_labels: int, account: Account
-) -> Pieces:
+) -> tuple[Pieces, Measure]:
     """Aggregate the rows like `counting.cells`, but leave the cells with DuckDB."""
     plan = planned(rows, keys, measure, max_labels)
     rows.sql(f"DROP TABLE IF EXISTS {TABLE}")
     rows.sql(f"CREATE TEMP TABLE {TABLE} AS {grouping(rows, plan)}")
-    modes, orders, used = surveyed(_columns(rows, plan), rows, plan, account)
-    return Pieces(modes, used, measure.absent, rows, plan, orders)
+    modes, orders, used, tally = surveyed(_columns(rows, plan), rows, plan, account)
+    return Pieces(modes, used, tally, rows, plan, orders), plan.measure
 
 
 def _columns(rows: TableRows, plan: CountingPlan) -> Iterator[tuple[dict[str, np.ndarray], Tally]]:

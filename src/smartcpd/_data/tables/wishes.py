@@ -11,8 +11,9 @@ from typing import Any
 from smartcpd._data.tables.bins import Bin, parse_bin
 from smartcpd._data.tables.columns import Column, Family
 from smartcpd._data.tables.keys import Wish
+from smartcpd._data.tables.kinds import NUMBER, TIME
 from smartcpd._data.tables.labelling import labels_wish, leading_wish
-from smartcpd._data.tables.periods import Period, usual_clock, usual_period
+from smartcpd._data.tables.periods import Cycle, Period, usual_clock, usual_period
 from smartcpd._data.tables.sources import Source
 from smartcpd._data.tables.sql import listed
 from smartcpd.errors import InvalidDataError, InvalidParameterError
@@ -65,6 +66,8 @@ def find_column(source: Source, name: str) -> Column:
     lowered = {known.lower(): known for known in reversed(names)}
     close = difflib.get_close_matches(name.lower(), lowered, n=1)
     hint = f" Did you mean {lowered[close[0]]!r}?" if close else ""
+    if len(names) == 1 and source.is_text:
+        hint = " Say what parts its columns with delimiter=, if it has several."
     raise InvalidParameterError(
         f"There is no column {name!r} in {source.name}.{hint} Its columns are {listed(names)}."
     )
@@ -74,6 +77,22 @@ def column_names(names: Sequence[str], value: str | None) -> list[str]:
     """Return the columns that the table must have, as far as names alone tell."""
     plain = [name.rpartition(AT)[0] or name for name in names]
     return plain if value is None else [*plain, value]
+
+
+def asked_of(
+    source: Source, names: Sequence[str], bins: Mapping[str, Any] | None, value: str | None
+) -> dict[str, str | None]:
+    """Return the columns that are used, and what their bins want them to be."""
+    columns = [_column_and_bin(source, name) for name in names]
+    specs = _by_mode("bins", bins, names, columns)
+    asked: dict[str, str | None] = {}
+    for name, (column, own) in zip(names, columns, strict=True):
+        chosen = parse_bin(name, specs[name]) if name in specs else own
+        wanted = None if chosen is None else TIME if isinstance(chosen, Period | Cycle) else NUMBER
+        asked[column.name] = wanted or asked.get(column.name)
+    if value is not None:
+        asked[find_column(source, value).name] = NUMBER
+    return asked
 
 
 def wishes(
@@ -103,6 +122,8 @@ def wishes(
 
 def _wish(name: str, column: Column, chosen: Bin | None, count: Any, gather: bool) -> Wish:
     family = column.family
+    if column.doubt:
+        raise InvalidDataError(column.doubt)
     if family is Family.OTHER:
         raise InvalidDataError(
             f"Column {column.name!r} has type {column.type}, which cannot label the rows of a "
@@ -113,7 +134,7 @@ def _wish(name: str, column: Column, chosen: Bin | None, count: Any, gather: boo
     if chosen is not None:
         return chosen.wish(name, column)
     if family is Family.DATE:
-        return Period(1, "d").wish(name, column)
+        return (Period.parse(column.step or "1d") or Period(1, "d")).wish(name, column)
     if family is Family.MOMENT:
         return usual_period(name, column)
     if family is Family.CLOCK:

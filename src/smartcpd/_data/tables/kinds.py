@@ -1,0 +1,350 @@
+"""What columns hold, decided on all of their values: numbers, dates, times, labels.
+
+A sample says what is worth trying, one query over the whole column what is right.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from smartcpd._data.tables.calendars import clock_of, formats_of
+from smartcpd._data.tables.columns import Column, Family, Unread
+from smartcpd._data.tables.counted_time import counted
+from smartcpd._data.tables.dating import Dating
+from smartcpd._data.tables.missing import MISSING_VALUES, is_missing
+from smartcpd._data.tables.numerals import (
+    BLANKS,
+    COMMA,
+    PADDED,
+    PLAIN,
+    POINT,
+    SHORT,
+    SHORT_REAL,
+    WHOLE,
+    NumberFormat,
+    looks_like_number,
+)
+from smartcpd._data.tables.reading import EPOCHS, EXCEL, ORDERS, Reading
+from smartcpd._data.tables.sql import X, listed, literal, one_row
+from smartcpd.errors import InvalidDataError
+
+TIME, NUMBER = "time", "number"
+"""What a column may be asked to be."""
+MOSTLY = 0.9
+"""The share of a column's values that must fit for it to be what they say."""
+FEW = 1e-3
+"""The share of values that may be no numbers in a column of labels that are numbers."""
+FLAGS = {"true": 1, "false": 0, "yes": 1, "no": 0, "y": 1, "n": 0, "t": 1, "f": 0}
+TIMELY = re.compile(
+    r"time|date|stamp|epoch|unix|created|updated|_at$|(^|_)ts$|^when$", re.IGNORECASE
+)
+"""Names of columns whose large whole numbers count time from 1970."""
+SPECIMENS = 1000
+
+
+@dataclass(frozen=True)
+class Examiner:
+    """Decides what the columns of a table hold.
+
+    Parameters
+    ----------
+    sql : callable
+        Runs a query.
+    raw : str
+        The table as it is stored.
+    reading : Reading
+        What the user says.
+    is_text : bool
+        Whether the table has no types, so that text may be numbers as well.
+    spread : str
+        A condition that chooses rows all over the table, or an empty text.
+    decimal_comma : bool
+        Whether numbers of the table were seen that have a decimal comma for sure.
+    """
+
+    sql: Callable[[str], Any]
+    raw: str
+    reading: Reading
+    is_text: bool
+    spread: str = ""
+    decimal_comma: bool = False
+
+    def decide(self, column: Column, asked: str | None = None) -> Column:
+        """Return the column with what it holds, and how that is read."""
+        if self.reading.date_format and column.name in self.reading.date_format:
+            asked = TIME
+        if column.family is Family.TEXT:
+            return self._text(column, asked)
+        if column.family in (Family.WHOLE, Family.REAL):
+            if self.reading.na:
+                column = self._without_words(column)
+            return self._counted_if_time(column, asked)
+        return column
+
+    def _text(self, column: Column, asked: str | None) -> Column:
+        texts = self._sample(column)
+        if not texts:
+            return column
+        if asked == NUMBER:
+            return self._flags(column, texts) or self._numbers(column, asked, texts)
+        numeric = _share(texts, looks_like_number)
+        if numeric < MOSTLY or self._is_compact(texts):
+            dated = self._dated(column, texts, asked)
+            if dated is not None:
+                return dated
+        if asked == TIME and numeric < MOSTLY:
+            raise InvalidDataError(
+                f"Column {column.name!r} holds no dates in a format that is known, but "
+                f"{listed(texts, 3)}; say how they are written, as in "
+                f"date_format={{{column.name!r}: '%d/%m/%Y %H:%M'}}."
+            )
+        if not self.is_text and asked is None:
+            return column
+        if numeric >= MOSTLY:
+            return self._numbers(column, asked, texts)
+        if {text.lower() for text in texts} <= {"true", "false"}:
+            return self._booleans(column)
+        return column
+
+    # Samples.
+
+    def _sample(self, column: Column) -> list[str]:
+        """Return different values that are not missing, from all over the table if possible."""
+        x = column.stored
+        some = f"SELECT {x} AS {X} FROM {self.raw}{self.spread} LIMIT {2 * SPECIMENS}"
+        found = self._texts(f"SELECT DISTINCT {X} FROM ({some})")
+        if len(found) < 20:
+            there = f"NOT {is_missing(X, self.reading.na)}"
+            some = f"SELECT {x} AS {X} FROM {self.raw}"
+            more = f"SELECT {X} FROM ({some}) WHERE {there} LIMIT {SPECIMENS}"
+            found = self._texts(f"SELECT DISTINCT {X} FROM ({more})")
+        return found
+
+    def _texts(self, query: str) -> list[str]:
+        words = MISSING_VALUES
+        if self.reading.na is not None:
+            words = frozenset({"", *(word.lower() for word in self.reading.na)})
+        texts = (str(x).strip(BLANKS + "\r\n") for (x,) in self.sql(query).fetchall() if x)
+        return sorted(text for text in texts if text.lower() not in words)
+
+    def _is_compact(self, texts: Sequence[str]) -> bool:
+        """Whether texts are dates without signs between their parts, such as 20140522."""
+        return all(len(text) >= 8 and text.isdigit() and formats_of(text) for text in texts)
+
+    # Numbers.
+
+    def _numbers(self, column: Column, asked: str | None, texts: Sequence[str]) -> Column:
+        """Numbers, the plainest way first: each pattern costs a look at every row."""
+        says = self.reading.decimal, self.reading.thousands
+        by_comma = says[0] == "," or says[1] == "." or (says[0] is None and self.decimal_comma)
+        for pattern, kind in ((SHORT, "BIGINT"), (SHORT_REAL, "DOUBLE")):
+            usual = self.reading.na is None and not (by_comma and kind == "DOUBLE")
+            if usual and all(re.fullmatch(pattern, text) for text in texts):
+                plain = _count(f"regexp_full_match({X}, {literal(pattern)})")
+                n, found = self._row(column.stored, [f"count({X})", plain])
+                if found == n:
+                    read = replace(column, type=kind, reads=f"TRY_CAST({X} AS {kind})")
+                    return self._counted_if_time(read, asked)
+                break
+        there = f"CASE WHEN regexp_full_match({X}, {literal(PLAIN)}) THEN TRUE ELSE {{}} END"
+        there = there.format(f"NOT {is_missing(X)}")
+        if self.reading.na is not None:
+            there = f"NOT {is_missing(X, self.reading.na)}"
+        patterns = (PLAIN, WHOLE, PADDED)
+        counts = [
+            _count(there),
+            *(_count(f"regexp_full_match({X}, {literal(p)}) AND {there}") for p in patterns),
+            _count(f"TRY_CAST({X} AS BIGINT) IS NOT NULL AND {there}"),
+            _count(f"contains({X}, '.') AND {there}"),
+        ]
+        n, plain, whole, padded, fitting, points = self._row(column.stored, counts)
+        if plain == n and not (by_comma and points):
+            is_code = padded or (whole == n and fitting < n)
+            if is_code and asked is None:
+                return column
+            kind = "BIGINT" if whole == n and fitting == n else "DOUBLE"
+            found = replace(column, type=kind, reads=self._guarded(f"TRY_CAST({X} AS {kind})"))
+            return self._counted_if_time(found, asked)
+        return self._formatted(column, asked, n, there)
+
+    def _formatted(self, column: Column, asked: str | None, n: int, there: str) -> Column:
+        """Numbers with signs that are to be found out."""
+        forms, counts = self._candidates(), []
+        for form in forms:
+            counts += [_count(f"{there} AND {form.matches(X)}")]
+        split = f"{there} AND (contains({X}, ',') OR contains({X}, '.'))"
+        found = self._row(column.stored, [*counts, f"min({X}) FILTER ({split})"])
+        best = max(found[:-1])
+        choice = forms[found.index(best)]
+        unread = n - best
+        if asked is None and unread > FEW * n + 1:
+            if best < n / 2:
+                return column
+            example = self._first(column, f"{there} AND NOT {choice.matches(X)}")
+            note = (
+                f"Column {column.name!r} is read as text, since {unread:,} of {n:,} values are not "
+                f"numbers, such as {example[1]!r}."
+            )
+            return replace(column, notes=(note,))
+        if best < n / 2:
+            example = self._first(column, f"{there} AND NOT {choice.matches(X)}")
+            raise InvalidDataError(
+                f"Column {column.name!r} does not hold numbers: {unread:,} of {n:,} values are "
+                f"none, such as {example[1]!r}. Say how they are written with decimal= and "
+                "thousands=, which words mean missing with na=, or choose another column."
+            )
+        value = choice.value(X)
+        (fractions,) = self._row(column.stored, [_count(f"{value} <> floor({value})")])
+        kind = "DOUBLE" if fractions else "BIGINT"
+        reads = self._guarded(value if fractions else f"CAST({value} AS BIGINT)")
+        open_to_doubt = len(forms) > 1 and found[0] == found[1] and found[-1] is not None
+        notes = self._number_notes(column, choice, found[-1], open_to_doubt)
+        result = replace(column, type=kind, reads=reads, notes=notes, how=_written(choice))
+        if unread:
+            row, text = self._first(column, f"{there} AND NOT {choice.matches(X)}")
+            result = replace(result, unread=Unread(unread, "a number", text, row))
+        return self._counted_if_time(result, asked)
+
+    def _candidates(self) -> list[NumberFormat]:
+        decimal, thousands = self.reading.decimal, self.reading.thousands
+        if decimal is None and thousands is not None:
+            decimal = "," if thousands == "." else "."
+        if decimal is not None:
+            return [NumberFormat(decimal, thousands)]
+        return [COMMA, POINT] if self.decimal_comma else [POINT, COMMA]
+
+    def _number_notes(
+        self, column: Column, form: NumberFormat, example: str | None, open_to_doubt: bool
+    ) -> tuple[str, ...]:
+        if example is None:
+            return ()
+        (value,) = self._row(
+            column.stored, [f"min({form.value(X)}) FILTER ({X} = {literal(example)})"]
+        )
+        other = {".": ",", ",": "."}[form.decimal]
+        doubt = (
+            f"; if {other!r} is the decimal sign, say decimal={other!r}" if open_to_doubt else ""
+        )
+        said = f"such as {example.strip()!r} are read as {value:.12g}{doubt}"
+        return (f"Numbers of {column.name!r} {said}.",)
+
+    def _guarded(self, value: str) -> str:
+        """SQL of a value, NULL for words that the user says mean missing."""
+        if self.reading.na is None:
+            return value
+        return f"CASE WHEN NOT {is_missing(X, self.reading.na)} THEN {value} END"
+
+    def _without_words(self, column: Column) -> Column:
+        """Leave numbers out that the user says mean missing, such as -999."""
+        numbers = [word for word in self.reading.na or () if looks_like_number(word)]
+        if not numbers:
+            return column
+        return replace(column, reads=f"CASE WHEN {X} NOT IN ({', '.join(numbers)}) THEN {X} END")
+
+    # Times.
+
+    def _dated(self, column: Column, texts: Sequence[str], asked: str | None) -> Column | None:
+        wanted = self.reading.format_of(column.name)
+        given = wanted if wanted and wanted not in (*ORDERS, *EPOCHS, EXCEL) else None
+        own = column.name in (self.reading.date_format or {})
+        looks = _share(texts, lambda text: bool(formats_of(text)))
+        clocks = _share(texts, lambda text: clock_of(text) is not None)
+        tried = given is not None or looks >= MOSTLY or clocks >= MOSTLY
+        if not tried and not (asked == TIME and looks > 0):
+            return None
+        order = ORDERS.get(wanted or "")
+        rows = bool(self.spread)
+        dating = Dating(self.sql, self.raw, column, self.reading.na, order, rows)
+        found = dating.of_format(given) if given else dating.of(texts)
+        if found is None:
+            return None
+        others = found.unread.count if found.unread else 0
+        if given and not own and asked is None and others > dating.n / 2:
+            return None  # the format is for other columns
+        if asked is None and not given and others > (1 - MOSTLY) * dating.n:
+            return self._not_dates(column, found, dating.n)
+        return found
+
+    def _not_dates(self, column: Column, found: Column, n: int) -> Column | None:
+        if found.unread is None or found.unread.count > n / 2:
+            return None
+        note = (
+            f"Column {column.name!r} is read as text, since {found.unread.count:,} of {n:,} values "
+            f"are not dates, such as {found.unread.example!r}."
+        )
+        return replace(column, notes=(note,))
+
+    def _counted_if_time(self, column: Column, asked: str | None) -> Column:
+        hinted = column.family is Family.WHOLE and TIMELY.search(column.name)
+        if asked != TIME and not (asked is None and hinted):
+            return column
+        value = column.reads or X
+        low, high = self._row(column.stored, [f"min({value})", f"max({value})"])
+        wanted = self.reading.format_of(column.name)
+
+        def dating(texts: str) -> Dating:
+            return Dating(self.sql, self.raw, column, None, None, bool(self.spread), texts)
+
+        return counted(column, (low, high), wanted, asked == TIME, dating)
+
+    # Flags.
+
+    def _flags(self, column: Column, texts: Sequence[str]) -> Column | None:
+        """Words for yes and no as numbers."""
+        if not {text.lower() for text in texts} <= set(FLAGS):
+            return None
+        yes, no = ([literal(word) for word, v in FLAGS.items() if v == x] for x in (1, 0))
+        text = f"lower(trim({X}))"
+        no_or_nothing = f"CASE WHEN {text} IN ({', '.join(no)}) THEN 0 END"
+        reads = f"CASE WHEN {text} IN ({', '.join(yes)}) THEN 1 ELSE {no_or_nothing} END"
+        return replace(column, type="BIGINT", reads=reads, how="yes and no as 1 and 0")
+
+    def _booleans(self, column: Column) -> Column:
+        words = f"lower(trim({X})) IN ('true', 'false')"
+        there = f"NOT {is_missing(X, self.reading.na)}"
+        (others,) = self._row(column.stored, [_count(f"{there} AND NOT {words}")])
+        if others:
+            return column
+        return replace(
+            column, type="BOOLEAN", reads=f"CASE WHEN {words} THEN lower(trim({X})) = 'true' END"
+        )
+
+    # Queries.
+
+    def _row(self, x: str, wanted: Sequence[str]) -> tuple[Any, ...]:
+        """Return aggregates of the column, which the queries call x."""
+        return one_row(
+            self.sql(f"SELECT {', '.join(wanted)} FROM (SELECT {x} AS {X} FROM {self.raw})")
+        )
+
+    def _first(self, column: Column, condition: str) -> tuple[int | None, str]:
+        return first_of(self.sql, self.raw, column.stored, condition, bool(self.spread))
+
+
+def first_of(
+    sql: Callable[[str], Any], raw: str, stored: str, condition: str, has_rows: bool
+) -> tuple[int | None, str]:
+    """Return the number of the first row that fulfils a condition on x, if rows have one, and its
+    text.
+    """
+    row = "rowid" if has_rows else "NULL"
+    query = f"SELECT min(r), arg_min({X}, r) FROM (SELECT {row} AS r, {stored} AS {X} FROM {raw})"
+    if not has_rows:
+        query = f"SELECT NULL, min({X}) FROM (SELECT {stored} AS {X} FROM {raw})"
+    number, text = one_row(sql(f"{query} WHERE {condition}"))
+    return number, "" if text is None else str(text).strip()
+
+
+def _count(condition: str) -> str:
+    return f"count(*) FILTER ({condition})"
+
+
+def _share(texts: Sequence[str], holds: Callable[[str], bool]) -> float:
+    return sum(map(holds, texts)) / len(texts)
+
+
+def _written(form: NumberFormat) -> str:
+    return "numbers with a decimal comma" if form.decimal == "," else "numbers with signs"

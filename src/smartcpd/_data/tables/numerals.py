@@ -1,0 +1,123 @@
+"""How numbers are written in text: decimal and thousands signs, currencies, percent, brackets."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from smartcpd._data.tables.sql import literal
+
+BLANKS = " \t\u00a0\u2007\u2009\u202f"
+"""Blanks that people put around and into numbers."""
+CODES = [
+    "USD",
+    "EUR",
+    "GBP",
+    "CHF",
+    "JPY",
+    "INR",
+    "CNY",
+    "RMB",
+    "CAD",
+    "AUD",
+    "NZD",
+    "SEK",
+    "NOK",
+    "DKK",
+    "PLN",
+    "CZK",
+    "HUF",
+    "BRL",
+    "MXN",
+    "ZAR",
+    "KRW",
+    "RUB",
+    "TRY",
+    "SGD",
+    "HKD",
+    "THB",
+    "IDR",
+    "ILS",
+    "AED",
+    "kr",
+    "Kč",
+    "zł",
+    "Ft",
+    "Rs",
+]
+CURRENCY = rf"(?:(?:US|AU|CA|NZ|HK|A|C|R)?\$|[€£¥₹₽₩₺₫₴₦฿₱]|{'|'.join(CODES)}|Rs\.)"
+BLANK = f"[{BLANKS}]*"
+PLAIN = rf"{BLANK}[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?{BLANK}"
+WHOLE = rf"{BLANK}[+-]?[0-9]+{BLANK}"
+SHORT = r"[+-]?(?:0[0-9]?|[1-9][0-9]{0,17})"
+"""Whole numbers without blanks that fit into 64 bits."""
+SHORT_REAL = r"[+-]?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?"
+"""Plain numbers without blanks."""
+PADDED = rf"{BLANK}[+-]?0[0-9]{{2,}}{BLANK}"
+"""Digits that begin with zeros, which belong to codes such as 02134 rather than to numbers."""
+
+
+@dataclass(frozen=True)
+class NumberFormat:
+    """One way to write numbers."""
+
+    decimal: str = "."
+    thousands: str | None = None
+    """The sign between groups of three; None is what goes with the decimal sign."""
+
+    @property
+    def groups(self) -> str:
+        """The signs that may stand between groups of three digits."""
+        if self.thousands is not None:
+            return self.thousands + (BLANKS if self.thousands == " " else "")
+        return {".": ",", ",": "."}[self.decimal] + BLANKS + "'’"
+
+    @property
+    def core(self) -> str:
+        """The pattern of a number without what stands around it."""
+        point = re.escape(self.decimal)
+        whole = "[0-9]+"
+        if self.groups:
+            sign = f"[{re.escape(self.groups)}]"
+            whole = rf"(?:[1-9][0-9]{{0,2}}(?:{sign}[0-9]{{2,3}})*{sign}[0-9]{{3}}|[0-9]+)"
+        return rf"(?:{whole}(?:{point}[0-9]*)?|{point}[0-9]+)(?:[eE][+-]?[0-9]+)?"
+
+    @property
+    def pattern(self) -> str:
+        """The pattern of a number with currency, percent, sign or brackets."""
+        money = f"(?:{CURRENCY})?{BLANK}"
+        inner = rf"{money}{self.core}{BLANK}{money}"
+        signed = rf"[-+−–]?{BLANK}{money}[-+−–]?{BLANK}{self.core}{BLANK}(?:%|{money}|-)"
+        return rf"{BLANK}(?:\({BLANK}{inner}%?{BLANK}\)|{signed}){BLANK}"
+
+    def matches(self, text: str) -> str:
+        """SQL that says whether a text is such a number."""
+        return f"regexp_full_match({text}, {literal(self.pattern)})"
+
+    def value(self, text: str) -> str:
+        """SQL of the number as a real one, NULL for other texts."""
+        size = f"regexp_extract({text}, {literal(self.core)})"
+        if self.groups:
+            size = f"translate({size}, {literal(self.groups)}, '')"
+        if self.decimal != ".":
+            size = f"replace({size}, {literal(self.decimal)}, '.')"
+        below = f"regexp_matches({text}, {literal(rf'^[^0-9]*[-−–(]|-{BLANK}$')})"
+        return (
+            f"CASE WHEN {self.matches(text)} THEN CASE WHEN {below} THEN -1 ELSE 1 END * "
+            f"TRY_CAST({size} AS DOUBLE) / CASE WHEN contains({text}, '%') THEN 100 ELSE 1 END END"
+        )
+
+
+POINT, COMMA = NumberFormat("."), NumberFormat(",")
+_LOOKS = re.compile(rf"(?:{POINT.pattern})|(?:{COMMA.pattern})")
+_DECIMAL_COMMA = re.compile(rf"{BLANK}[-+]?(?:[0-9]+,(?:[0-9]{{1,2}}|[0-9]{{4,}})|0,[0-9]+){BLANK}")
+
+
+def looks_like_number(text: str) -> bool:
+    """Whether a text may be a number in one way of writing or another."""
+    return _LOOKS.fullmatch(text) is not None
+
+
+def has_decimal_comma(text: str) -> bool:
+    """Whether a comma in a number can only be the decimal sign."""
+    return _DECIMAL_COMMA.fullmatch(text) is not None
