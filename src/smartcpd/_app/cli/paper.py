@@ -20,7 +20,8 @@ def paper(
         str | None,
         typer.Argument(
             help="One of count, binary, continuous, simplex, steps, contours, chicago, "
-            "pollinators, uci; or claims, which sums up what has been run.",
+            "pollinators, uci, sensitivity, ranks, theory; or claims, which sums up what has been "
+            "run.",
             show_default="list them",
         ),
     ] = None,
@@ -38,7 +39,11 @@ def paper(
         typer.Option("--simulate", help="Use a simulated stand-in for real data that is missing."),
     ] = False,
     limit: Annotated[
-        float | None, typer.Option(min=0.1, help="Seconds for each solver in a trial.")
+        float | None, typer.Option(min=0.1, help="Processor seconds for each solver in a trial.")
+    ] = None,
+    epochs: Annotated[
+        float | None,
+        typer.Option(min=1, help="Entries that each solver may read, in passes over the tensor."),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Other data and other starts.")] = 0,
     out: Annotated[
@@ -63,7 +68,7 @@ def paper(
     from smartcpd._app.paper.experiment import Options
     from smartcpd._app.paper.runner import run
 
-    options = Options(quick, peers, simulate, seed, trials, limit)
+    options = Options(quick, peers, simulate, seed, trials, limit, epochs)
     outcome = run(get(experiment), options, out)
     if outcome.old_runs:
         say(f"{outcome.old_runs} runs were there already, {outcome.new_runs} new.")

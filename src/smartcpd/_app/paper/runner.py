@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,21 +10,18 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from smartcpd import metrics
 from smartcpd._app.paper.contenders import Contender, Snapshot, Task
 from smartcpd._app.paper.experiment import Experiment, Options, Panel, Plan
 from smartcpd._app.paper.figures import require_matplotlib, save
+from smartcpd._app.paper.judging import judged
 from smartcpd._app.paper.machine import machine
 from smartcpd._app.paper.runs import Row, Runs
 from smartcpd._common.version import __version__
-from smartcpd._fitting.model import CPModel
 
 TRIAL_SEEDS = 1_000_003
 """Distance between the seeds of trials of neighbouring --seed."""
 WARM_UP = 99_991
 """The seed of a data set of its own, on which everything is compiled."""
-EXACT_CELLS = 20_000_000
-"""Losses on the way are exact for dense tensors up to this size, a solver's own estimate above."""
 
 
 @dataclass(frozen=True)
@@ -50,11 +46,7 @@ def folder_of(experiment: Experiment, options: Options, out: Path) -> Path:
 def run(experiment: Experiment, options: Options, out: Path) -> Outcome:
     """Run what is missing and write the files."""
     require_matplotlib()
-    plan = experiment.plan(options)
-    if options.trials is not None:
-        plan = replace(plan, trials=options.trials)
-    if options.limit is not None:
-        plan = replace(plan, limit=options.limit)
+    plan = options.applied_to(experiment.plan(options))
     folder = folder_of(experiment, options, out)
     runs = Runs(folder)
     runs.agree_on(_settings(experiment, options, plan))
@@ -70,7 +62,7 @@ def _settings(experiment: Experiment, options: Options, plan: Plan) -> dict[str,
         "experiment": experiment.name,
         "quick": options.quick,
         "seed": options.seed,
-        "seconds a solver": plan.limit,
+        "budget": {panel.name: panel.budget.words() for panel in plan.panels},
         "data": {panel.name: panel.data for panel in plan.panels},
         "solvers": {p.name: {c.name: c.settings for c in p.contenders} for p in plan.panels},
     }
@@ -114,7 +106,7 @@ def _run_missing(experiment: Experiment, options: Options, plan: Plan, runs: Run
                     contender.warm_up(panel.make(options.seed * TRIAL_SEEDS + WARM_UP))
                     warm.add(code)
                 bar.update(shown, description=f"{what}, trial {trial + 1} of {plan.trials}")
-                snapshots = contender.run(replace(task, limit=plan.limit))
+                snapshots = contender.run(replace(task, budget=panel.budget))
                 runs.add(_rows(panel.name, trial, contender.name, task, snapshots))
                 bar.advance(shown)
 
@@ -127,19 +119,6 @@ def _rows(
         times = (shot.time, shot.entries, shot.epoch)
         final = int(shot is snapshots[-1])
         yield Row(panel, trial, solver, *times, *judged(task, shot), final)
-
-
-def judged(task: Task, shot: Snapshot) -> tuple[float, float]:
-    """Return the mean loss over all cells and the error of the factors, NaN where it cannot be
-    told.
-    """
-    if shot.factors is None:
-        return shot.loss, float("nan")
-    loss = shot.loss
-    if not task.is_dense or math.prod(task.X.shape) <= EXACT_CELLS:
-        loss = CPModel(shot.factors, None, task.loss).loss(task.X)
-    mse = float("nan") if task.truth is None else metrics.factor_mse(shot.factors, task.truth)
-    return loss, mse
 
 
 def _write(experiment: Experiment, options: Options, plan: Plan, runs: Runs) -> list[Path]:
@@ -181,11 +160,12 @@ def _facts(experiment: Experiment, options: Options, plan: Plan, runs: Runs) -> 
     counts = [len(runs.of(p.name, c.name)) for p in plan.panels for c in p.contenders]
     made = f"{min(counts)} trials" if min(counts) == max(counts) else f"{min(counts)}-{max(counts)}"
     yield (
-        f"{made}, seed {options.seed}. Each solver runs until its own criterion is met, or for "
-        f"{plan.limit:g} s (the paper: 100 s in MATLAB). Seconds leave out compilation and all "
-        "that only the figure needs."
+        f"{made} (of {plan.trials}), seed {options.seed}. Every solver runs on one thread, until "
+        "its own criterion is met or its budget is spent. Seconds are the processor's; they leave "
+        "out compilation and all that only the figure needs. An epoch is as many entries as the "
+        "tensor has, as in the paper."
     )
-    data = "\n".join(f"- {panel.name}: {panel.data}" for panel in plan.panels)
+    data = "\n".join(f"- {p.name}: {p.data}; budget {p.budget.words()}" for p in plan.panels)
     yield f"Data:\n\n{data}"
     settings = {c.name: c.settings for panel in plan.panels for c in panel.contenders}
     yield "Solvers:\n\n" + "\n".join(f"- {name}: {text}" for name, text in settings.items())
