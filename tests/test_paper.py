@@ -10,7 +10,8 @@ from typer.testing import CliRunner
 
 from smartcpd import datasets
 from smartcpd._app.cli.app import app
-from smartcpd._app.paper import breakdown, claims, figures, lines, watching
+from smartcpd._app.paper import breakdown, claims, figures, lines, page, watching
+from smartcpd._app.paper.claimed import CLAIMS
 from smartcpd._app.paper.contenders import Budget, Contender, Snapshot, Task
 from smartcpd._app.paper.experiment import Options, Panel, Plan
 from smartcpd._app.paper.experiments import EXPERIMENTS, common, contours, get, real
@@ -149,6 +150,12 @@ class TestRunner:
         with pytest.raises(IncompatibleError, match=message):
             run(experiment, replace(options, trials=1), tmp_path)
         assert len(calls()) == n_calls
+
+    def test_only_some_solvers(self, tiny, tmp_path):
+        experiment, calls = tiny
+        run(experiment, Options(trials=1, only="GGN"), tmp_path)
+        assert {name for name, _ in calls()} == {lines.published("GGN")}
+        assert run(experiment, Options(trials=1), tmp_path).new_runs == 4
 
     def test_quick_runs_are_kept_apart(self, tmp_path):
         experiment = get("count")
@@ -326,14 +333,18 @@ class TestClaims:
     def test_from_runs(self, tiny, tmp_path):
         experiment, _ = tiny
         run(experiment, Options(), tmp_path)
-        path = claims.write(tmp_path)
-        text = path.read_text()
+        text = page.write(tmp_path)[0].read_text()
         assert "2.7e-3, 3.7e-3, 6.6e-3" in text
         rows = {row[0]: row for row in claims.collected(tmp_path).rows}
         first = rows["Counts: SmartCPD ends below an MSE of 0.01 at R = 10, 20 and 50"]
         assert first[2:4] == ["agrees", "-"]  # nothing tuned has run
         chat = next(row for text, row in rows.items() if text.startswith("UCI chat"))
         assert chat[2:6] == ["-", "-", "not run yet", "not run yet"]
+
+    def test_every_claim_has_an_experiment_and_marked_reasons(self):
+        for claim in CLAIMS:
+            assert claim.experiment in EXPERIMENTS
+            assert not claim.why or claim.why.startswith(("Measured:", "Conjecture:"))
 
     def test_simulated_data_decides_nothing(self, tmp_path):
         runs = Runs(tmp_path / "uci")
@@ -349,11 +360,11 @@ class TestClaims:
     def test_quick_runs_are_marked(self, tiny, tmp_path):
         experiment, _ = tiny
         run(experiment, Options(quick=True), tmp_path)
-        assert "[quick run]" in claims.write(tmp_path).read_text()
+        assert "[quick run]" in page.write(tmp_path)[0].read_text()
 
     def test_nothing_to_judge(self, tmp_path):
         with pytest.raises(InvalidDataError, match="holds no runs"):
-            claims.write(tmp_path)
+            page.write(tmp_path)
 
 
 class TestTables:

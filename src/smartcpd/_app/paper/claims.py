@@ -12,7 +12,7 @@ from smartcpd.errors import InvalidDataError
 
 
 def collected(out: Path) -> Table:
-    """Return every claim with its two findings."""
+    """Return every claim with its two findings, the experiment last."""
     seen = {name: Evidence.of(name, out) for name in {claim.experiment for claim in CLAIMS}}
     if not any(evidence.was_run for evidence in seen.values()):
         raise InvalidDataError(
@@ -34,12 +34,3 @@ def collected(out: Path) -> Table:
         "machine: only ratios can be compared."
     )
     return Table("claims", "The paper's claims and our runs", header, rows, note)
-
-
-def write(out: Path) -> Path:
-    """Write claims.md and claims.csv into the folder of the experiments."""
-    table = collected(out)
-    path = out / "claims.md"
-    path.write_text(table.markdown())
-    (out / "claims.csv").write_text(table.csv())
-    return path

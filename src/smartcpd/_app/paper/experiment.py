@@ -28,6 +28,8 @@ class Options:
     trials: int | None = None
     limit: float | None = None
     epochs: float | None = None
+    only: str = ""
+    """Part of the names of solvers that run; what others have run is kept."""
 
     def applied_to(self, plan: Plan) -> Plan:
         """Return the plan with the trials and the budget that the user asked for."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -20,6 +20,8 @@ from smartcpd._common.version import __version__
 
 TRIAL_SEEDS = 1_000_003
 """Distance between the seeds of trials of neighbouring --seed."""
+SECTION = "section.md"
+"""The file with an experiment's part of the page of all experiments."""
 WARM_UP = 99_991
 """The seed of a data set of its own, on which everything is compiled."""
 
@@ -68,19 +70,22 @@ def _settings(experiment: Experiment, options: Options, plan: Plan) -> dict[str,
     }
 
 
-def _missing(plan: Plan, runs: Runs) -> Iterator[tuple[Panel, int, list[Contender]]]:
+def _missing(
+    plan: Plan, runs: Runs, only: str = ""
+) -> Iterator[tuple[Panel, int, list[Contender]]]:
     """Yield the missing runs trial by trial over all panels, so that an interrupted experiment has
     a bit of everything.
     """
     for trial in range(plan.trials):
         for panel in plan.panels:
-            left = [c for c in panel.contenders if not runs.has(panel.name, trial, c.name)]
+            wanted = [c for c in panel.contenders if only in c.name]
+            left = [c for c in wanted if not runs.has(panel.name, trial, c.name)]
             if left:
                 yield panel, trial, left
 
 
 def _run_missing(experiment: Experiment, options: Options, plan: Plan, runs: Runs) -> None:
-    todo = list(_missing(plan, runs))
+    todo = list(_missing(plan, runs, options.only))
     if not todo:
         return
     warm: set[tuple[object, ...]] = set()
@@ -135,19 +140,26 @@ def _write(experiment: Experiment, options: Options, plan: Plan, runs: Runs) -> 
         files.append(path)
     report = folder / "README.md"
     pictures = [f"![{experiment.title}]({name}.png)" for name in figures]
-    parts = [
-        f"# {experiment.name}: {experiment.title}",
-        *_facts(experiment, options, plan, runs),
-        *pictures,
-        *(table.markdown() for table in tables),
-    ]
-    report.write_text("\n\n".join(part.rstrip() for part in parts) + "\n")
+    shown = [*pictures, *(table.markdown() for table in tables)]
+    outline = [*_remarks(options, plan), *_effort(options, plan, runs)]
+    details = [*outline, *_settings_in_words(plan), *shown]
+    _join(report, [f"# {experiment.name}: {experiment.title}", _about(experiment), *details])
+    title = f"**{experiment.title[0].upper()}{experiment.title[1:]}.**"
+    about = f"{title} {_about(experiment)}"
+    _join(folder / SECTION, [f"## {experiment.name}", about, *outline, *shown])
     return [*files, report]
 
 
-def _facts(experiment: Experiment, options: Options, plan: Plan, runs: Runs) -> Iterator[str]:
-    """Yield everything that is needed to judge the figures."""
-    yield f"Paper: {experiment.shows}."
+def _join(path: Path, parts: Iterable[str]) -> None:
+    path.write_text("\n\n".join(part.rstrip() for part in parts) + "\n")
+
+
+def _about(experiment: Experiment) -> str:
+    return f"In the paper: {experiment.shows}."
+
+
+def _remarks(options: Options, plan: Plan) -> Iterator[str]:
+    """Yield what readers of the figures must not overlook."""
     if options.quick:
         yield (
             "**A quick run**: smaller tensors, few trials and short limits, to see that it works. "
@@ -155,15 +167,30 @@ def _facts(experiment: Experiment, options: Options, plan: Plan, runs: Runs) -> 
         )
     for remark in plan.remarks:
         yield f"**{remark}**" if "SIMULATED" in remark else remark
+
+
+def _effort(options: Options, plan: Plan, runs: Runs) -> Iterator[str]:
+    """Yield how much was run."""
     if not plan.panels:
         return
     counts = [len(runs.of(p.name, c.name)) for p in plan.panels for c in p.contenders]
-    made = f"{min(counts)} trials" if min(counts) == max(counts) else f"{min(counts)}-{max(counts)}"
+    least, most = min(counts), max(counts)
+    made = f"{least}" if least == most else f"{least} to {most}"
+    budgets = dict.fromkeys(p.budget.words() for p in plan.panels)
     yield (
-        f"{made} (of {plan.trials}), seed {options.seed}. Every solver runs on one thread, until "
-        "its own criterion is met or its budget is spent. Seconds are the processor's; they leave "
-        "out compilation and all that only the figure needs. An epoch is as many entries as the "
-        "tensor has, as in the paper."
+        f"{made} of {plan.trials} trials, seed {options.seed}, budget of a solver "
+        f"{', '.join(budgets)}."
+    )
+
+
+def _settings_in_words(plan: Plan) -> Iterator[str]:
+    """Yield what else is needed to judge the figures, and to repeat them."""
+    if not plan.panels:
+        return
+    yield (
+        "Every solver runs on one thread, until its own criterion is met or its budget is spent. "
+        "Seconds are the processor's; they leave out compilation and all that only the figure "
+        "needs. An epoch is as many entries as the tensor has, as in the paper."
     )
     data = "\n".join(f"- {p.name}: {p.data}; budget {p.budget.words()}" for p in plan.panels)
     yield f"Data:\n\n{data}"

@@ -21,7 +21,11 @@ class Table:
     note: str = ""
 
     def markdown(self) -> str:
-        lines = [f"### {self.title}", "", _line(self.header), _line("---" for _ in self.header)]
+        return f"### {self.title}\n\n{self.rows_markdown()}"
+
+    def rows_markdown(self) -> str:
+        """Return the table without its title."""
+        lines = [_line(self.header), _line("---" for _ in self.header)]
         lines += [_line(row) for row in self.rows]
         if self.note:
             lines += ["", self.note]

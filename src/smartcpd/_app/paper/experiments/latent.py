@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING
 
 from smartcpd._app.paper import figures
@@ -29,5 +30,6 @@ def draw_components(data: RealData, rank: int, loss: str) -> Figure:
     for ax in figure.axes:
         ax.tick_params(labelsize=figures.TEXT)
     share = f"{rows} of {rank} components" if rows < rank else f"{rank} components"
-    figure.suptitle(f"{data.source}: {share}, mean loss {model.loss(data.tensor):.4g}")
+    title = f"{data.source}: {share}, mean loss {model.loss(data.tensor):.4g}"
+    figure.suptitle(textwrap.fill(title, int(11 * size[0])))
     return figure
