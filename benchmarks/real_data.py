@@ -83,8 +83,12 @@ def uber_april() -> SparseData:
     """
     with gzip.open(data_folder() / "messy" / "uber_apr14.csv.gz", "rt") as file:
         rows = list(csv.reader(file))[1:]
-    times = [datetime.strptime(row[0], "%m/%d/%Y %H:%M:%S" if row[0].count(":") > 1 else
-             "%m/%d/%Y %H:%M") for row in rows]
+    times = [
+        datetime.strptime(
+            row[0], "%m/%d/%Y %H:%M:%S" if row[0].count(":") > 1 else "%m/%d/%Y %H:%M"
+        )
+        for row in rows
+    ]
     places = [np.round(np.array([float(row[n]) for row in rows]), 3) for n in (1, 2)]
     columns = [[t.day for t in times], [t.hour for t in times], *places]
     return _crossed([np.asarray(column) for column in columns])

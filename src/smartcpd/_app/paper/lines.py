@@ -136,3 +136,17 @@ def from_truth() -> Contender:
         reference=True,
         warm_up_seconds=WHOLE_FIT,
     )
+
+
+def all_others(rate: float, *, ggn: bool, stop: float = 0.0) -> tuple[Contender, ...]:
+    """Return the lines that race against the paper's method: rivals as published, everybody tuned,
+    and this package's default. GGN serves few losses.
+    """
+    return (
+        gcp_opt_published(stop),
+        *((ggn_published(stop),) if ggn else ()),
+        smartcpd_tuned(),
+        gcp_opt_tuned(rate),
+        *((ggn_tuned(),) if ggn else ()),
+        auto(),
+    )

@@ -36,10 +36,7 @@ def plan(options: Options) -> Plan:
     size, rank, all_a = (60, 8, (0.3, 0.5)) if options.quick else (100, 20, tuple(DENSITY))
     racing = (
         lines.smartcpd_published(),
-        lines.gcp_opt_published(),
-        lines.smartcpd_tuned(),
-        lines.gcp_opt_tuned(RATE),
-        lines.auto(),
+        *lines.all_others(RATE, ggn=False),
         lines.from_truth(),
         *(peer_lines.dense("bernoulli-odds") if options.peers else ()),
     )

@@ -71,6 +71,16 @@ def against_both_scales(panel: Panel, runs: Runs, title: str, aim: float | None 
     return figure
 
 
+def draw_titled(
+    figure: Figure, titles: dict[str, str], plan: Plan, runs: Runs, **choices: Any
+) -> Figure:
+    """Draw each panel into axes of its own, under its title."""
+    for ax, panel in zip(figure.axes, plan.panels, strict=True):
+        figures.draw_runs(ax, runs, panel, **choices)
+        ax.set_title(titles[panel.name], fontsize=figures.TEXT + 1)
+    return figure
+
+
 def error_tables(
     name: str,
     aims: tuple[float, ...],

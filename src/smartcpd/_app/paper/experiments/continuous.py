@@ -23,12 +23,7 @@ def plan(options: Options) -> Plan:
         lines.algorithm_1(JENSEN, mirror="auto", step="jensen"),
         lines.algorithm_1(MIXED, mirror="auto", step="mixed"),
         lines.algorithm_1(ADAGRAD, mirror="quadratic"),
-        lines.gcp_opt_published(),
-        lines.ggn_published(),
-        lines.smartcpd_tuned(),
-        lines.gcp_opt_tuned(RATE),
-        lines.ggn_tuned(),
-        lines.auto(),
+        *lines.all_others(RATE, ggn=True),
         lines.from_truth(),
         *(peer_lines.dense("gamma") if options.peers else ()),
     )

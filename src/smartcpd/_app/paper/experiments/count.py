@@ -61,12 +61,7 @@ def plan(options: Options) -> Plan:
 def racing(options: Options) -> tuple[Contender, ...]:
     return (
         lines.smartcpd_published(),
-        lines.gcp_opt_published(),
-        lines.ggn_published(),
-        lines.smartcpd_tuned(),
-        lines.gcp_opt_tuned(RATE),
-        lines.ggn_tuned(),
-        lines.auto(),
+        *lines.all_others(RATE, ggn=True),
         lines.from_truth(),
         *(peer_lines.dense("poisson") if options.peers else ()),
     )

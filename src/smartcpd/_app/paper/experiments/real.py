@@ -56,16 +56,8 @@ class RealCase:
     @property
     def racing(self) -> tuple[Contender, ...]:
         """The paper's method and its rivals, of which GGN serves counts only."""
-        counts = self.loss == "poisson"
-        return (
-            lines.smartcpd_published(STOP),
-            lines.gcp_opt_published(STOP),
-            *((lines.ggn_published(STOP),) if counts else ()),
-            lines.smartcpd_tuned(),
-            lines.gcp_opt_tuned(self.rate),
-            *((lines.ggn_tuned(),) if counts else ()),
-            lines.auto(),
-        )
+        others = lines.all_others(self.rate, ggn=self.loss == "poisson", stop=STOP)
+        return (lines.smartcpd_published(STOP), *others)
 
 
 def experiment(case: RealCase) -> Experiment:

@@ -10,7 +10,7 @@ from smartcpd import datasets
 from smartcpd._app.paper import figures, lines
 from smartcpd._app.paper.contenders import Budget, Contender, Snapshot, Task
 from smartcpd._app.paper.experiment import Experiment, Options, Panel, Plan
-from smartcpd._app.paper.experiments.common import error_tables, planted_task
+from smartcpd._app.paper.experiments.common import draw_titled, error_tables, planted_task
 from smartcpd._app.paper.experiments.count import AIM, SCALE
 from smartcpd._app.paper.runs import Runs
 
@@ -60,10 +60,7 @@ def plan(options: Options) -> Plan:
 
 def draw(plan: Plan, runs: Runs) -> dict[str, Figure]:
     figure = figures.blank(2, height=2.8)
-    for ax, panel in zip(figure.axes, plan.panels, strict=True):
-        figures.draw_runs(ax, runs, panel, scale="entries", aim=AIM)
-        ax.set_title(TITLES[panel.name], fontsize=figures.TEXT + 1)
-    return {"sensitivity": figure}
+    return {"sensitivity": draw_titled(figure, TITLES, plan, runs, scale="entries", aim=AIM)}
 
 
 EXPERIMENT = Experiment(

@@ -12,7 +12,7 @@ from smartcpd import datasets
 from smartcpd._app.paper import figures, lines
 from smartcpd._app.paper.contenders import Budget, Contender, Task
 from smartcpd._app.paper.experiment import Experiment, Options, Panel, Plan
-from smartcpd._app.paper.experiments.common import error_tables, uniform_start
+from smartcpd._app.paper.experiments.common import draw_titled, error_tables, uniform_start
 from smartcpd._app.paper.runs import Runs
 from smartcpd._fitting.model import CPModel
 from smartcpd.losses import get
@@ -116,11 +116,7 @@ def plan(options: Options) -> Plan:
 
 
 def draw(plan: Plan, runs: Runs) -> dict[str, Figure]:
-    figure = figures.blank(4, height=5.2, rows=2)
-    for ax, panel in zip(figure.axes, plan.panels, strict=True):
-        figures.draw_runs(ax, runs, panel)
-        ax.set_title(TITLES[panel.name], fontsize=figures.TEXT + 1)
-    return {"steps": figure}
+    return {"steps": draw_titled(figures.blank(4, height=5.6, rows=2), TITLES, plan, runs)}
 
 
 EXPERIMENT = Experiment(
