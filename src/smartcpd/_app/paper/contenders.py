@@ -70,6 +70,12 @@ class Task:
         """
         return (self.n_fibers or 2 * self.rank) * max(self.X.shape)
 
+    @property
+    def kind(self) -> tuple[object, ...]:
+        """What code that is compiled for this task depends on."""
+        dtype = self.X.dtype if isinstance(self.X, np.ndarray) else self.X.values.dtype
+        return (self.loss, self.rank, self.constraint, self.X.ndim, dtype)
+
     def is_over(self, seconds: float, entries: float) -> bool:
         """Tell whether a solver that has spent so much, and sampled so many entries, must end."""
         epochs = self.budget.epochs

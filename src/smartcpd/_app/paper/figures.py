@@ -72,6 +72,8 @@ OTHERS = (
     Style(PINK, "--"),
     Style(SKY, "-."),
     Style(BLACK, "-."),
+    Style(OLIVE),
+    Style(GREY, "--"),
 )
 
 
@@ -202,7 +204,7 @@ def label_ticks(axis: Axis, limits: tuple[float, float]) -> None:
     if np.floor(high) - np.ceil(low) >= 1:
         axis.set_minor_formatter(NullFormatter())
         return
-    axis.set_minor_locator(LogLocator(subs=(2.0, 3.0, 5.0)))
+    axis.set_minor_locator(LogLocator(subs=(2.0, 5.0)))
     for set_formatter in (axis.set_major_formatter, axis.set_minor_formatter):
         set_formatter(FuncFormatter(lambda value, _: f"{value:.3g}"))
 

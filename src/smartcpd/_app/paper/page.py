@@ -20,7 +20,7 @@ of its text, with two verdicts.
 is Algorithm 1 alone, with eta = 1 and b = 1e-5, no averaging, no merging, and its last factors
 count. GCP-OPT is Adam with the toolbox's rate of 1e-3, as many entries an iteration, epochs of 1000
 iterations. GGN is our generalised Gauss-Newton. b differs in one place: with columns on the simplex
-gradients are so small that nothing moves with 1e-5, and it is a thousandth of the first squared
+gradients are so small that nothing moves with 1e-5, and it is set by the size of the first
 gradients. On real data all stop where a look changes the loss by less than a thousandth.
 
 **Against tuned rivals**: SmartCPD with this package's defaults, GCP-OPT with a searched rate, all

@@ -105,7 +105,7 @@ def _run_missing(experiment: Experiment, options: Options, plan: Plan, runs: Run
             task = panel.make(options.seed * TRIAL_SEEDS + trial)
             for contender in left:
                 what = f"{experiment.name}, {panel.name}, {contender.name}"
-                code = (contender.name, task.loss, task.rank, task.constraint, task.X.ndim)
+                code = (contender.name, *task.kind)
                 if code not in warm:
                     bar.update(shown, description=f"{what}: warming up")
                     contender.warm_up(panel.make(options.seed * TRIAL_SEEDS + WARM_UP))

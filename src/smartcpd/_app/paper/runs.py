@@ -57,11 +57,13 @@ class Run(NamedTuple):
         return float(getattr(self, measure)[-1])
 
     def after(self, measure: str, amount: float, scale: str = "time") -> float:
-        """Return the measure as it was when so much time, or entries, had been spent; NaN before
-        the first look.
+        """Return the measure when so much time, or entries, had been spent, on a straight line
+        between the looks before and after; NaN before the first.
         """
-        seen = np.flatnonzero(getattr(self, scale) <= amount)
-        return float(getattr(self, measure)[seen[-1]]) if seen.size else float("nan")
+        spent = getattr(self, scale)
+        if amount < spent[0]:
+            return float("nan")
+        return float(np.interp(amount, spent, getattr(self, measure)))
 
 
 class Runs:

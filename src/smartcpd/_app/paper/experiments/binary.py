@@ -77,13 +77,17 @@ def histograms(plan: Plan, runs: Runs) -> Figure:
     low, high = np.floor(np.log10(every.min())), np.ceil(np.log10(every.max()))
     bins = np.logspace(low, high, int(high - low) * BINS + 1)
     for ax, panel in zip(figure.axes, plan.panels, strict=True):
-        ax.hist(
+        _, _, bars = ax.hist(
             [runs.finals(panel.name, solver, "mse") for solver in solvers],
             bins=bins.tolist(),
-            color=[figures.style_of(solver, n).colour for n, solver in enumerate(solvers)],
             label=solvers,
             rwidth=0.9,
         )
+        for solver, drawn in zip(solvers, bars, strict=True):
+            style = figures.style_of(solver, 0)
+            hollow = style.dash == "--"
+            for bar in drawn:
+                bar.set(facecolor="white" if hollow else style.colour, edgecolor=style.colour)
         share = panel.data.rsplit("(", 1)[1].rstrip(")")
         ax.set(xscale="log", xlabel=figures.ERROR)
         ax.yaxis.set_major_locator(MaxNLocator(integer=True))

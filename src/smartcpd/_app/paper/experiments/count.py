@@ -36,7 +36,7 @@ SCALE = 0.5
 AIM = 1e-2
 FEW_EPOCHS = 100
 """Epochs after which errors are tabled besides those in the end."""
-BUDGETS = {10: Budget(4.0, 500), 20: Budget(6.0, 500), 50: Budget(16.0, 1500)}
+BUDGETS = {10: Budget(3.0, 500), 20: Budget(4.0, 500), 50: Budget(16.0, 1500)}
 
 
 def plan(options: Options) -> Plan:

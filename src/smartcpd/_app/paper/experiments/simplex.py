@@ -22,7 +22,7 @@ def simplex_task(size: int, rank: int, seed: int) -> Task:
 def plan(options: Options) -> Plan:
     size, rank = (60, 6) if options.quick else (100, 10)
     racing = (
-        lines.smartcpd_published(step="adagrad"),
+        lines.smartcpd_published(step="adagrad(1)"),
         lines.block_md_published(),
         lines.smartcpd_tuned(),
         lines.block_md_tuned(),
@@ -38,7 +38,7 @@ def plan(options: Options) -> Plan:
     remark = (
         "Here b cannot be the paper's 1e-5, not even in SmartCPD as published: b has the units of "
         "a squared gradient, which at the scale of probabilities is tiny, and nothing moves. It is "
-        "a thousandth of the first squared gradients."
+        "set by the size of the first gradients."
     )
     return Plan((panel,), 2 if options.quick else 20, (remark,))
 
