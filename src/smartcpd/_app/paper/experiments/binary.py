@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -77,12 +77,12 @@ def histograms(plan: Plan, runs: Runs) -> Figure:
     low, high = np.floor(np.log10(every.min())), np.ceil(np.log10(every.max()))
     bins = np.logspace(low, high, int(high - low) * BINS + 1)
     for ax, panel in zip(figure.axes, plan.panels, strict=True):
-        _, _, bars = ax.hist(
+        bars: Any = ax.hist(
             [runs.finals(panel.name, solver, "mse") for solver in solvers],
             bins=bins.tolist(),
             label=solvers,
             rwidth=0.9,
-        )
+        )[2]
         for solver, drawn in zip(solvers, bars, strict=True):
             style = figures.style_of(solver, 0)
             hollow = style.dash == "--"
