@@ -49,7 +49,7 @@ def plan(options: Options) -> Plan:
             f"zeros and ones, {size}x{size}x{size}, R={rank}, A_max={a_max:g} "
             f"({ones(make(options.seed)):.0f} % ones)"
         )
-        budget = Budget(0.8, 100) if options.quick else Budget(6.0, 500)
+        budget = Budget(0.8, 100) if options.quick else Budget(4.0, 300)
         panels.append(Panel(f"A_max={a_max:g}", data, make, racing, budget))
     return Plan(tuple(panels), 2 if options.quick else 20)
 

@@ -30,7 +30,7 @@ def plan(options: Options) -> Plan:
             f"Poisson counts, {size}x{size}x{size}, R={rank}, as in the count experiment",
             partial(planted_task, datasets.count, "poisson", size, rank, scale=SCALE),
             racing,
-            Budget(0.5, 60) if options.quick else Budget(3.0, 150),
+            Budget(0.5, 60) if options.quick else Budget(2.5, 100),
         )
         for rank in ranks
     )

@@ -98,7 +98,7 @@ def plan(case: RealCase, options: Options) -> Plan:
 
     peers = peer_lines.sparse(case.loss) if options.peers else ()
     ranks = case.ranks[:1] if options.quick else case.ranks
-    budget = Budget(1.0) if options.quick else Budget(10.0)
+    budget = Budget(1.0) if options.quick else Budget(6.0)
     panels = tuple(
         Panel(f"R={rank}", words, partial(task, rank), (*case.racing, *peers), budget)
         for rank in ranks

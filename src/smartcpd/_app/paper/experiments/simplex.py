@@ -33,7 +33,7 @@ def plan(options: Options) -> Plan:
         f"probabilities without noise, {size}x{size}x{size}, R={rank}, columns on the simplex",
         partial(simplex_task, size, rank),
         racing,
-        Budget(1.5, 200) if options.quick else Budget(6.0, 1000),
+        Budget(1.5, 200) if options.quick else Budget(3.0, 1000),
     )
     remark = (
         "Here b cannot be the paper's 1e-5, not even in SmartCPD as published: b has the units of "
