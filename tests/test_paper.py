@@ -53,6 +53,25 @@ def pretender(name, error, calls):
     return Contender(name, f"error {error:g}", solve)
 
 
+UNDECIDED = (
+    "Counts: both methods take as long",
+    "Chicago: the cost",
+    "Pollinators: GCP-OPT and GGN work",
+    "Gamma noise: with Jensen",
+    "Gamma noise: both stochastic",
+    "Zeros and ones: its advantage",
+)
+"""Claims that a race between SmartCPD and all others does not decide."""
+
+
+def pretended(panel, name, pace):
+    """The rows of a run that is ``pace`` times as slow as it could be, and ends as much worse."""
+    for n, error in enumerate((0.5, 0.05, 1e-3)):
+        reached = error if pace == 1 else max(error, 0.2)
+        loss = 1.0 + reached
+        yield Row(panel, 0, name, pace * 10.0**n, pace * 1e5**n, n, loss, reached, 0, int(n == 2))
+
+
 def none(plan, runs):
     """No figures, which take most of the time."""
     return {}
@@ -345,6 +364,32 @@ class TestClaims:
         for claim in CLAIMS:
             assert claim.experiment in EXPERIMENTS
             assert not claim.why or claim.why.startswith(("Measured:", "Conjecture:"))
+
+    @pytest.mark.parametrize("smart_is_better", [True, False])
+    def test_verdicts_follow_the_runs(self, smart_is_better, tmp_path):
+        """A race that SmartCPD wins by far supports every claim that it does, and one that it loses
+        by far supports none.
+        """
+        fast, slow = (1, 1000) if smart_is_better else (1000, 1)
+        solvers = {"SmartCPD": fast, "GCP-OPT": slow, "GGN": slow, "block MD": slow}
+        racing = {v(s): pace for s, pace in solvers.items() for v in (lines.published, lines.tuned)}
+        racing |= {"SmartCPD, mixed": fast, "SmartCPD, Jensen": fast}
+        panels = {"count": ("R=10", "R=20", "R=50"), "binary": ("A_max=0.2", "A_max=0.3")}
+        panels |= {"continuous": ("gamma",), "simplex": ("simplex",), "uci": ("R=10",)}
+        panels |= {"chicago": ("R=5",), "pollinators": ("R=10",)}
+        for experiment, names in panels.items():
+            runs = Runs(tmp_path / experiment)
+            for panel in names:
+                for name, pace in racing.items():
+                    runs.add(pretended(panel, name, pace))
+            judged_here = [c for c in CLAIMS if c.experiment == experiment]
+            for claim in judged_here:
+                if claim.text.startswith(UNDECIDED):
+                    continue
+                for variant in (lines.published, lines.tuned):
+                    finding = claim.judge(runs, variant)
+                    assert finding is not None, claim.text
+                    assert finding.agrees is smart_is_better, (claim.text, finding)
 
     def test_simulated_data_decides_nothing(self, tmp_path):
         runs = Runs(tmp_path / "uci")
