@@ -35,7 +35,7 @@ AVERAGING_POWER = 3.0
 class SampledDescent:
     """One run of the method: the loop of Algorithm 1, with what surrounds it."""
 
-    kept = ("A", "average", "snapshots")
+    kept = ("A", "average", "snapshots", "squares")
 
     def __init__(self, task: Task) -> None:
         self.problem = problem = task.problem
@@ -46,6 +46,7 @@ class SampledDescent:
         objective = objective_of(problem.storage, problem.loss, settings.n_threads)
         # From a stream of its own, so that the fit does not depend on how it is watched.
         self.watch = objective.watch(A, task.rng.spawn(1)[0])
+        self.squares: np.ndarray | None = None
         self._begin_with(A)
 
     def solve(self) -> Result:
@@ -76,7 +77,7 @@ class SampledDescent:
     def _narrow(self, sweeper: Sweeper) -> Status | None:
         """Run a start with more components than the rank for a while, and merge them."""
         width = self.A.shape[1]
-        sweeper.start(self.A, self.rng)
+        self.squares = sweeper.start(self.A, self.rng, self.squares)
         n_epochs = min(WIDE_EPOCHS, self.settings.stopping.max_epochs // 4)
         name = f"{sweeper.phase.step.name}, {width} components"
         epochs = Epochs(self, sweeper, name, lambda: self.tracker.epoch >= n_epochs)
@@ -89,15 +90,15 @@ class SampledDescent:
     def _run_phase(self, sweeper: Sweeper) -> Status | None:
         """Epochs of one phase; None when the next phase should take over."""
         tracker = self.tracker
-        sweeper.start(self.A, self.rng)
+        self.squares = sweeper.start(self.A, self.rng, self.squares)
         self.snapshots = 0
         tracker.restart()
-        scale, until = abs(tracker.history[0].loss), sweeper.phase.until
+        until = sweeper.phase.until
 
         def over() -> bool:
             if until is None:
                 return False
-            settled = change_since(tracker.history, tracker.epoch - 1) < until * scale
+            settled = change_since(tracker.history, tracker.epoch - 1) < until
             return settled or tracker.epoch - tracker.best_epoch >= PATIENCE
 
         status = Epochs(self, sweeper, sweeper.phase.step.name, over).run(judged)

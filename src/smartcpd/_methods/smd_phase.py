@@ -51,11 +51,22 @@ class Sweeper:
         for name, value in values.items():
             getattr(self, name)[:] = value
 
-    def start(self, A: np.ndarray, rng: np.random.Generator) -> None:
-        """Forget the past and choose the step rule's parameters for the factors A."""
+    def start(
+        self, A: np.ndarray, rng: np.random.Generator, squares: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Forget the past and choose the step rule's parameters for the factors A.
+
+        ``squares`` are the mean squares of the first gradients of the fit, mode by mode; the first
+        phase measures them, and they are returned for those that follow. Gradients shrink on the
+        way, and steps that were scaled to the last ones would undo what is found by then.
+        """
         self.state[:] = 0
         self.updates[:] = 0
-        self._step_p[:] = [self.phase.step.params(probe) for probe in self._probes(A, rng)]
+        if squares is None:
+            squares = np.array([self._mean_square(n, A, rng) for n in range(self.updates.size)])
+        probes = map(Probe, squares, self._units(A))
+        self._step_p[:] = [self.phase.step.params(probe) for probe in probes]
+        return squares
 
     def fit_background(self, A: np.ndarray, rng: np.random.Generator) -> None:
         """Fit the line that stands for the zeros of sparse data to the factors A."""
@@ -135,7 +146,7 @@ class Sweeper:
             tuple(m.move_block(dtype) for m, _ in distinct),
             tuple(m.to_dual_block(dtype) for m in duals),
             tuple(m.to_primal_block(dtype) for m in duals),
-            pairs(m.params for m in phase.mirrors),
+            pairs(m.limited(phase.step.max_ratio) for m in phase.mirrors),
             tuple(c.project_block(dtype) for _, c in distinct),
             pairs(c.params(m) for m, c in rules),
             np.array([c.columnwise for c in problem.constraints]),
@@ -179,25 +190,20 @@ class Sweeper:
         storage = self.problem.storage
         return storage.n_cells / storage.n_observed if self.settings.n_fibers else 1.0
 
-    def _probes(self, A: np.ndarray, rng: np.random.Generator) -> list[Probe]:
-        """The size of the first gradients and of the factor's entries, mode by mode."""
-        starts = offsets(self.problem.shape)
-        probes = []
-        for mode, phi in enumerate(self.phase.mirrors):
-            gradients = [self._probe(mode, A, rng) for _ in range(N_PROBES)]
-            typical = np.sqrt(np.mean(A[starts[mode] : starts[mode + 1]].astype(np.float64) ** 2))
-            probes.append(
-                Probe(
-                    float(np.mean(np.square(gradients))) or 1.0,
-                    self.phase.pace * phi.unit(float(typical) or 1.0),
-                )
-            )
-        return probes
+    def _units(self, A: np.ndarray) -> list[float]:
+        """What doubles or halves a typical entry of each factor, in the dual."""
+        parts = np.split(A.astype(np.float64), offsets(self.problem.shape)[1:-1])
+        typical = [float(np.sqrt(np.mean(part**2))) or 1.0 for part in parts]
+        return [phi.unit(a) for phi, a in zip(self.phase.mirrors, typical, strict=True)]
 
-    def _probe(self, mode: int, A: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def _mean_square(self, mode: int, A: np.ndarray, rng: np.random.Generator) -> float:
+        """The mean square of the entries of a few sampled gradients, which are never all 0."""
         problem, settings = self.problem, self.settings
-        draws = problem.sampler.draw(problem.storage, np.array([mode]), settings.n_fibers, rng)
-        return sampled_gradient(problem, settings, draws, A, rng)
+        gradients = []
+        for _ in range(N_PROBES):
+            draws = problem.sampler.draw(problem.storage, np.array([mode]), settings.n_fibers, rng)
+            gradients.append(sampled_gradient(problem, settings, draws, A, rng))
+        return float(np.mean(np.square(gradients))) or 1.0
 
 
 def sampled_gradient(

@@ -32,14 +32,12 @@ Kind = TypeVar("Kind")
 class Phase:
     """A stretch of the fit with one step rule and one mirror map a mode.
 
-    ``until`` is the relative change of the loss between epochs that ends it; None for the last.
-    ``pace`` scales the steps of rules that choose their own size.
+    ``until`` is the change of the loss from one epoch to the next that ends it; None for the last.
     """
 
     step: Step
     mirrors: tuple[Mirror, ...]
     until: float | None = None
-    pace: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -206,8 +204,7 @@ def _phases(
         settled = tuple(mirrors.get("quadratic") for _ in chosen)
         return (
             Phase(steps.get("jensen"), _maps(loss, chosen, maps, jensen=True), rule.switch),
-            # Full steps would first undo what the Jensen steps found.
-            Phase(steps.get("adagrad"), settled, pace=0.05),
+            Phase(steps.get("adagrad"), settled),
         )
     return (Phase(rule, _maps(loss, chosen, maps, jensen=rule.needs_convex_part)),)
 

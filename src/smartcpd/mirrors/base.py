@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -12,7 +13,7 @@ from smartcpd._kernels.blocks import formula_block, move_block, transform_block
 from smartcpd._kernels.compiling import Block
 
 MAX_GROWTH = 100.0
-"""The most one step may multiply an entry by.
+"""The most one step may multiply an entry by, under maps whose dual has an upper end.
 
 Where the step leaves the range of the dual, the minimiser lies at infinity; the entry then grows by
 this factor instead. Clipping to the other end would send it to zero.
@@ -32,19 +33,29 @@ class Mirror(Piece):
     --------
     >>> from smartcpd import mirrors
     >>> mirrors.get("power(3)").params
-    (3.0, 0.0)
+    (3.0, inf)
     """
 
     signed: ClassVar[bool] = False
     """Whether phi is defined for negative entries."""
 
-    max_growth: ClassVar[float] = MAX_GROWTH
-    """The most one step may multiply an entry by."""
+    @property
+    def max_growth(self) -> float:
+        """The most one step may multiply an entry by."""
+        return MAX_GROWTH
 
     @property
     def params(self) -> tuple[float, float]:
         """The two numbers that the compiled formulas receive as p."""
-        return self.pair
+        return self.limited(math.inf)
+
+    def limited(self, ratio: float) -> tuple[float, float]:
+        """Return `params` for steps that change no entry by more than ``ratio`` towards an end of
+        the dual.
+
+        A step that is short for one entry can reach the end from another.
+        """
+        return self.pair[0], ratio
 
     @property
     def floor(self) -> float:
@@ -97,10 +108,13 @@ class Mirror(Piece):
         return self.potential(a, p) - self.potential(b, p) - slope * (a - b)
 
     def unit(self, a: float) -> float:
-        """Return a phi''(a): the step in the dual that changes an entry a by its own size."""
-        h = 1e-4 * a
-        p = self.params
-        return float((self.to_dual(a + h, p) - self.to_dual(a - h, p)) / 2e-4)
+        """Return the step in the dual that doubles an entry a, or that halves it if that is less.
+
+        phi'(2a) - phi'(a) stays inside a range with an upper end, which for -log a is only 1 / a
+        away; phi'(a) - phi'(a/2) inside one with a lower end, at which components die.
+        """
+        low, middle, high = (self.to_dual(a * ratio, self.params) for ratio in (0.5, 1.0, 2.0))
+        return float(min(high - middle, middle - low))
 
     def move_block(self, dtype: str) -> Block:
         """Return ``move`` compiled for whole arrays of a type."""

@@ -16,7 +16,7 @@ class Burg(Mirror):
     Examples
     --------
     >>> from smartcpd import mirrors
-    >>> mirrors.get("burg").move(2.0, 0.5, (0.0, 0.0))
+    >>> mirrors.get("burg").move(2.0, 0.5, mirrors.get("burg").params)
     1.0
     """
 
@@ -36,4 +36,4 @@ class Burg(Mirror):
 
     @staticmethod
     def move(a, v, p):
-        return a / max(1.0 + a * v, 1.0 / MAX_GROWTH)
+        return a / max(1.0 + a * v, 1.0 / min(p[1], MAX_GROWTH))

@@ -1,5 +1,6 @@
 """phi(a) = a log a: the mirror step is a multiplication."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,7 +29,10 @@ class Entropy(Mirror):
     """
 
     name = "entropy"
-    max_growth = float(np.exp(LOG_MAX_GROWTH))
+
+    @property
+    def max_growth(self):
+        return math.exp(LOG_MAX_GROWTH)
 
     @staticmethod
     def potential(a, p):

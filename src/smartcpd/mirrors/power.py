@@ -1,5 +1,6 @@
 """phi(a) = a^c: the family behind the beta-divergences."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,6 +37,11 @@ class Power(Mirror):
                 "Use mirror='entropy' for a map between the two."
             )
 
+    @property
+    def max_growth(self):
+        # Above 1 the dual has no upper end, and an entry at the floor must be able to return.
+        return MAX_GROWTH if self.c < 0 else math.inf
+
     @staticmethod
     def potential(a, p):
         return np.maximum(a, TINY) ** p[0]
@@ -54,4 +60,4 @@ class Power(Mirror):
         c = p[0]
         ratio = 1.0 - v / (c * max(exp((c - 1.0) * log(max(a, TINY))), TINY))
         factor = exp(log(max(ratio, TINY)) / (c - 1.0))
-        return a * min(factor, MAX_GROWTH)
+        return a * (min(factor, p[1], MAX_GROWTH) if c < 0.0 else max(factor, 1.0 / p[1]))

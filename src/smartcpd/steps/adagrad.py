@@ -17,11 +17,12 @@ class Adagrad(Step):
     Parameters
     ----------
     eta : float, optional
-        By default the change in the dual that changes a typical entry by its own size: 1 for the
-        entropy map, where the paper's rule has no factor.
+        By default half the change in the dual that doubles a typical entry, or that halves it if
+        that is less; no step then more than doubles or halves any entry towards an end of the
+        dual. The paper's rule has 1.
     b : float, optional
-        By default a thousandth of the mean square of the first gradients, since b has their units;
-        the paper's 1e-5 is right at the scale of its experiments.
+        By default the mean square of the first gradients of the fit, since b has their units; the
+        paper's 1e-5 is right at the scale of its experiments.
 
     Examples
     --------
@@ -40,9 +41,15 @@ class Adagrad(Step):
         if self.b is not None and not self.b >= 0:
             raise InvalidParameterError(f"b must not be negative; got {self.b!r}.")
 
+    @property
+    def max_ratio(self):
+        # Some entries lie nearer to the end of the dual than typical ones. One that jumps there
+        # leaves gradients in the sums, its own and others', that no later step outweighs.
+        return 2.0 if self.eta is None else super().max_ratio
+
     def params(self, probe):
-        b = 1e-3 * probe.gradient_square if self.b is None else self.b
-        return self.eta or probe.unit, b
+        b = probe.gradient_square if self.b is None else self.b
+        return self.eta or 0.5 * probe.unit, b
 
     @staticmethod
     def gamma(g, c, d, s, k, p):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -17,9 +18,10 @@ class Probe:
     Attributes
     ----------
     gradient_square : float
-        Mean square of a sampled gradient's entries.
+        Mean square of the entries of the fit's first sampled gradients.
     unit : float
-        The change in the dual that changes a typical entry of the factor by its own size.
+        The change in the dual that doubles a typical entry of the factor, or halves it if that is
+        less.
 
     Examples
     --------
@@ -47,6 +49,11 @@ class Step(Piece):
 
     needs_convex_part: ClassVar[bool] = False
     """Whether ``gamma`` uses c and d, which cost a matrix product."""
+
+    @property
+    def max_ratio(self) -> float:
+        """The most by which a step may change an entry towards an end of the dual."""
+        return math.inf
 
     def params(self, probe: Probe) -> tuple[float, float]:
         """Return the two numbers that ``gamma`` receives as p, for one mode."""

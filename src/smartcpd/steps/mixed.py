@@ -10,12 +10,13 @@ from smartcpd.steps.base import Step
 class Mixed(Step):
     """Jensen steps until an epoch changes the loss by less than ``switch``, then adagrad.
 
-    The second phase uses the quadratic mirror map.
+    The second phase uses the quadratic mirror map, and the b of adagrad steps from the start on.
 
     Parameters
     ----------
     switch : float
-        Relative change of the loss between two epochs at which the phases change.
+        Change of the mean loss between two epochs at which the phases change, in units of the
+        loss.
 
     Examples
     --------
