@@ -9,6 +9,7 @@ import pytest
 from smartcpd import datasets, losses
 from smartcpd._fitting import fit as fitting
 from smartcpd._fitting.model import CPModel
+from smartcpd._methods.smd_phase import Sweeper
 from smartcpd._problem.history import Record
 from smartcpd.errors import DivergedError, InvalidParameterError
 from smartcpd.metrics import factor_mse
@@ -335,6 +336,27 @@ class TestHistory:
         # The history's is that of a sample, close but not the same.
         assert result.history[-1].loss == pytest.approx(result.loss, rel=0.05)
         assert result.history[-1].loss != result.loss
+
+    def test_change_tol_ends_a_fit_by_the_relative_change_of_an_epoch(self):
+        X, _ = datasets.count((12, 11, 10), 2, random_state=0)
+        result = fit(X, 2, "poisson", random_state=0, change_tol=1e-2, tol=0, overcomplete=1)
+        changes = np.abs(np.diff(result.history["loss"])) / np.abs(result.history["loss"][:-1])
+        assert changes[-1] < 1e-2 <= changes[:-1].min()
+        assert "change_tol=0.01" in result.status.reason
+
+    @pytest.mark.parametrize("times", [2, 3])
+    def test_inner_iterations_on_fresh_fibers_keep_to_a_mode(self, times, monkeypatch):
+        drawn, run = [], Sweeper.run
+        monkeypatch.setattr(
+            Sweeper, "run", lambda self, draws, A: (drawn.append(draws), run(self, draws, A))
+        )
+        kept = {"inner_iterations": times, "fresh_fibers": True}
+        fit(TINY, 2, "poisson", **QUICK | kept)
+        modes, fibers = drawn[-1].modes, drawn[-1].fibers
+        blocks = modes[: modes.size // times * times].reshape(-1, times)
+        assert (blocks == blocks[:, :1]).all()
+        assert (np.diff(blocks[:, 0]) != 0).any()
+        assert any((fibers[0] != other).any() for other in fibers[1:times])
 
     def test_mixed_steps_change_over(self):
         X, _ = datasets.gamma((12, 11, 10), 2, random_state=0)

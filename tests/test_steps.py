@@ -61,6 +61,29 @@ class TestAdagrad:
         v = 1 / scales(steps.get("adagrad(1, 0)"), [1.0] * 100)
         np.testing.assert_allclose(v, 1 / np.sqrt(np.arange(1, 101)))
 
+    @many
+    @given(gradients=GRADIENTS)
+    def test_as_printed_the_sum_is_that_of_the_past(self, gradients):
+        past = steps.Adagrad.gamma_of_the_past
+        s, found = 0.0, []
+        for g in gradients:
+            gamma, s = past(g, 0.0, 0.0, s, 0.0, (1.0, 0.5))
+            found.append(gamma)
+        # One update later, the rule with the current gradient has seen what this one sees.
+        with_current = scales(steps.get("adagrad(1, 0.5)"), gradients)
+        np.testing.assert_allclose(found, [0.5**0.5, *with_current[:-1]])
+
+
+class TestAdam:
+    def test_steps_fall_as_one_over_the_root_under_a_repeated_gradient(self):
+        v = 1 / scales(steps.get("adam(1, 0)"), [1.0] * 100)
+        np.testing.assert_allclose(v, 1 / np.sqrt(np.arange(1, 101)))
+
+    def test_the_start_is_forgotten(self):
+        gradients = [1e3] + [1.0] * 3000
+        v = [1 / scales(steps.get(f"{name}(1, 0)"), gradients)[-1] for name in ("adam", "adagrad")]
+        assert v[0] > 5 * v[1]
+
 
 class TestConstant:
     def test_the_step_size_is_what_was_asked_for(self):
@@ -191,6 +214,8 @@ def test_single_precision_is_not_widened():
         ("diminishing(0)", "eta must be positive; got 0"),
         ("adagrad(-1)", "eta must be positive; got -1"),
         ("adagrad(1, -1)", "b must not be negative; got -1"),
+        ("adagrad(1, 0, 1)", "past_only needs an eta and a positive b"),
+        ("adam(-1)", "eta must be positive; got -1"),
         ("mixed(0)", "switch must be positive; got 0"),
         ("jensen(1)", "does not fit its form"),
         ("adagard", "Did you mean 'adagrad'"),

@@ -71,7 +71,10 @@ class SmartCPD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         Fibers an iteration samples; twice the rank by default. Of sparse data with closed forms,
         only what those leave out is sampled, if anything.
     inner_iterations : int
-        Updates made with the same fibers.
+        Updates of a mode before the next is drawn, all with the same fibers unless
+        ``fresh_fibers``.
+    fresh_fibers : bool
+        Draw fibers anew for each inner iteration.
     averaging : bool
         Return an average over the last part of the run instead of the last factors, which removes
         most of the noise of sampling.
@@ -91,6 +94,10 @@ class SmartCPD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         of other solvers; 0 never stops for this reason.
     kkt_tol : float
         Stop when the relative KKT residual falls below this; 0, the default, never computes it.
+    change_tol : float
+        Stop when an epoch changes the loss by less than this share of it, as the paper does on real
+        data (1e-3); 0, the default, never does. It holds for solvers that `tol` judges, and says
+        nothing of how far the optimum is.
     init : "random", "als", "smd", CPModel or list of arrays
         Where to start: at random, after some sweeps of clipped least squares, or after a short
         stochastic run. The user's factors are copied.
@@ -186,12 +193,14 @@ class SmartCPD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         absent: str = "zero",
         n_fibers: int | None = None,
         inner_iterations: int = 1,
+        fresh_fibers: bool = False,
         averaging: bool = True,
         overcomplete: float = 1.5,
         max_epochs: int = MAX_EPOCHS,
         max_time: float | None = None,
         tol: float = TOL,
         kkt_tol: float = 0.0,
+        change_tol: float = 0.0,
         init: Any = "random",
         n_init: int = 1,
         consensus: bool = False,
@@ -217,12 +226,14 @@ class SmartCPD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         self.absent = absent
         self.n_fibers = n_fibers
         self.inner_iterations = inner_iterations
+        self.fresh_fibers = fresh_fibers
         self.averaging = averaging
         self.overcomplete = overcomplete
         self.max_epochs = max_epochs
         self.max_time = max_time
         self.tol = tol
         self.kkt_tol = kkt_tol
+        self.change_tol = change_tol
         self.init = init
         self.n_init = n_init
         self.consensus = consensus

@@ -102,12 +102,14 @@ def fit(
     absent: str = "zero",
     n_fibers: int | None = None,
     inner_iterations: int = 1,
+    fresh_fibers: bool = False,
     averaging: bool = True,
     overcomplete: float = 1.5,
     max_epochs: int = MAX_EPOCHS,
     max_time: float | None = None,
     tol: float = TOL,
     kkt_tol: float = 0.0,
+    change_tol: float = 0.0,
     init: Any = "random",
     n_init: int = 1,
     consensus: bool = False,
@@ -160,11 +162,13 @@ def fit(
         problem,
         n_fibers=n_fibers,
         inner_iterations=inner_iterations,
+        fresh_fibers=fresh_fibers,
         averaging=averaging,
         max_epochs=max_epochs,
         max_time=max_time,
         tol=tol,
         kkt_tol=kkt_tol,
+        change_tol=change_tol,
         dtype=dtype,
         # Restarts that run side by side each keep to one thread.
         n_threads=n_threads if n_jobs == 1 else 1,
@@ -330,6 +334,7 @@ def asks_for_sampling(parameters: dict[str, Any]) -> bool:
         "sampler": "auto",
         "n_fibers": None,
         "inner_iterations": 1,
+        "fresh_fibers": False,
         "averaging": True,
     }
     return any(parameters.get(name, value) != value for name, value in usual.items())
@@ -368,11 +373,13 @@ def make_settings(
     *,
     n_fibers: int | None = None,
     inner_iterations: int = 1,
+    fresh_fibers: bool = False,
     averaging: bool = True,
     max_epochs: int = MAX_EPOCHS,
     max_time: float | None = None,
     tol: float = TOL,
     kkt_tol: float = 0.0,
+    change_tol: float = 0.0,
     dtype: str = "float64",
     n_threads: int | None = None,
     overcomplete: float = 1.5,
@@ -388,12 +395,14 @@ def make_settings(
         check_number("max_time", max_time, at_least=1e-3)
     check_number("tol", tol, at_least=0)
     check_number("kkt_tol", kkt_tol, at_least=0)
+    check_number("change_tol", change_tol, at_least=0)
     if dtype not in ("float32", "float64", np.float32, np.float64):
         raise InvalidParameterError(f"dtype must be 'float32' or 'float64'; got {dtype!r}.")
     return Settings(
-        stopping=Stopping(tol, kkt_tol, int(max_epochs), max_time),
+        stopping=Stopping(tol, kkt_tol, int(max_epochs), max_time, change_tol),
         n_fibers=problem.n_fibers(n_fibers if n_fibers is None else int(n_fibers)),
         inner_iterations=int(inner_iterations),
+        fresh_fibers=bool(fresh_fibers),
         averaging=bool(averaging),
         dtype=np.dtype(dtype).name,
         n_threads=threads.resolve(n_threads),

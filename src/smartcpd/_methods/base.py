@@ -22,11 +22,14 @@ class Settings:
     stopping: Stopping
     n_fibers: int
     inner_iterations: int
+    """Updates of a mode before the next is drawn."""
     averaging: bool
     dtype: str
     n_threads: int
     overcomplete: float = 1.5
     """Components of a random start, relative to the rank."""
+    fresh_fibers: bool = False
+    """Whether each inner iteration draws fibers of its own."""
     n_init: int = 1
     """Starts to compare, for strategies that do so themselves."""
     stochastic: bool = False

@@ -110,7 +110,7 @@ class SampledDescent:
         problem, n_fibers = self.problem, self.settings.n_fibers
         sweeper.fit_background(self.A, self.rng)
         for n_iterations in self._legs():
-            modes = self.rng.integers(len(problem.shape), size=n_iterations)
+            modes = self._drawn_modes(n_iterations)
             draws = problem.sampler.draw(problem.storage, modes, n_fibers, self.rng)
             sweeper.run(draws, self.A)
             sizes = np.array(problem.shape)[modes]
@@ -120,6 +120,12 @@ class SampledDescent:
             if self.tracker.out_of_time:
                 break
         self.tracker.epoch += 1
+
+    def _drawn_modes(self, n_iterations: int) -> np.ndarray:
+        """The mode of each draw of fibers; one mode stays for inner iterations on fresh fibers."""
+        times = self.settings.inner_iterations if self.settings.fresh_fibers else 1
+        modes = self.rng.integers(len(self.problem.shape), size=-(-n_iterations // times))
+        return np.repeat(modes, times)[:n_iterations]
 
     def _legs(self) -> Iterator[int]:
         """The iterations of an epoch, in stretches short enough to interrupt."""

@@ -92,7 +92,7 @@ class Sweeper:
             self._lines,
             self._lines.dtype.type(self._lines_limit),
             self._lines.dtype.type(scale if self.problem.has_background else 0.0),
-            self.settings.inner_iterations,
+            1 if self.settings.fresh_fibers else self.settings.inner_iterations,
             *self._rules,
             A,
             self.state,

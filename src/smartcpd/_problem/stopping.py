@@ -29,6 +29,8 @@ class Stopping:
     kkt_tol: float
     max_epochs: int
     max_time: float | None
+    change_tol: float = 0.0
+    """The relative change of the objective from one row to the next that ends a fit; 0 never."""
     full_passes: bool = False
     """Whether every step goes downhill; progress is then judged by the last few steps."""
 
@@ -46,6 +48,14 @@ class Stopping:
         """
         rows = history[restarted:]
         last = rows[-1]
+        if self.change_tol > 0 and len(rows) > 1:
+            change = abs(rows[-2].objective - last.objective)
+            if change < self.change_tol * abs(rows[-2].objective):
+                return Status(
+                    True,
+                    f"Stopped as asked: epoch {last.epoch} changed the loss by {change:.1e}, less "
+                    f"than change_tol={self.change_tol:g} of it.",
+                )
         n_epochs = last.epoch - rows[0].epoch
         if self.full_passes:
             settled = self._settled(rows, resolution)

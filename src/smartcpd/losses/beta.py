@@ -1,5 +1,6 @@
 """The beta-divergence, a family between the gamma, poisson and gaussian losses."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -98,6 +99,12 @@ class Beta(Loss):
     @staticmethod
     def derivative(x, m, p):
         u = m + EPS
+        if p[0] == 0.0:
+            return (u - x) / (u * u)
+        if p[0] == 0.5:
+            return (u - x) / (u * math.sqrt(u))
+        if p[0] == 1.0:
+            return (u - x) / u
         return exp((p[0] - 2.0) * log(u)) * (u - x)
 
     @staticmethod
@@ -105,8 +112,15 @@ class Beta(Loss):
         # Between 1 and 2 the whole loss is convex; this part and the quadratic map reproduce the
         # minimiser of its Jensen bound, the multiplicative update with exponent 1.
         beta = p[0]
-        power = exp((beta - 2.0) * log(m + EPS))
-        return -x * power if beta <= 1.0 else (m + EPS) * power
+        u = m + EPS
+        if beta == 0.0:
+            return -x / (u * u)
+        if beta == 0.5:
+            return -x / (u * math.sqrt(u))
+        if beta == 1.0:
+            return -x / u
+        power = exp((beta - 2.0) * log(u))
+        return -x * power if beta <= 1.0 else u * power
 
     @property
     def has_density(self):

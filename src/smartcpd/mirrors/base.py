@@ -50,8 +50,7 @@ class Mirror(Piece):
         return self.limited(math.inf)
 
     def limited(self, ratio: float) -> tuple[float, float]:
-        """Return `params` for steps that change no entry by more than ``ratio`` towards an end of
-        the dual.
+        """Return `params` with the most by which a step may change an entry towards a dual's end.
 
         A step that is short for one entry can reach the end from another.
         """
@@ -114,7 +113,8 @@ class Mirror(Piece):
         away; phi'(a) - phi'(a/2) inside one with a lower end, at which components die.
         """
         low, middle, high = (self.to_dual(a * ratio, self.params) for ratio in (0.5, 1.0, 2.0))
-        return float(min(high - middle, middle - low))
+        # A map of signed entries has a dual without ends.
+        return float(high - middle if self.signed else min(high - middle, middle - low))
 
     def move_block(self, dtype: str) -> Block:
         """Return ``move`` compiled for whole arrays of a type."""

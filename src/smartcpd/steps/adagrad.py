@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 
+from smartcpd._kernels.blocks import formula_block, scale_block
 from smartcpd.errors import InvalidParameterError
 from smartcpd.steps.base import Step
 from smartcpd.steps.constant import Constant
@@ -23,6 +24,9 @@ class Adagrad(Step):
     b : float, optional
         By default the mean square of the first gradients of the fit, since b has their units; the
         paper's 1e-5 is right at the scale of its experiments.
+    past_only : bool, optional
+        Leave the current gradient out of the sum, as the paper prints it. Needs an eta and a b, as
+        nothing else bounds the first step.
 
     Examples
     --------
@@ -33,6 +37,7 @@ class Adagrad(Step):
 
     eta: float | None = None
     b: float | None = None
+    past_only: bool | None = None
 
     name = "adagrad"
 
@@ -40,6 +45,11 @@ class Adagrad(Step):
         Constant(self.eta)
         if self.b is not None and not self.b >= 0:
             raise InvalidParameterError(f"b must not be negative; got {self.b!r}.")
+        if self.past_only and not (self.eta and self.b):
+            raise InvalidParameterError(
+                f"past_only needs an eta and a positive b; got eta={self.eta!r}, b={self.b!r}. Use "
+                "adagrad(1, 1e-5, True), as in the paper."
+            )
 
     @property
     def max_ratio(self):
@@ -55,3 +65,11 @@ class Adagrad(Step):
     def gamma(g, c, d, s, k, p):
         s += g * g
         return math.sqrt(s + p[1]) / p[0], s
+
+    @staticmethod
+    def gamma_of_the_past(g, c, d, s, k, p):
+        return math.sqrt(s + p[1]) / p[0], s + g * g
+
+    def scale_block(self, dtype):
+        formula = "gamma_of_the_past" if self.past_only else "gamma"
+        return formula_block(scale_block, self.blueprint, formula, dtype)
