@@ -58,6 +58,13 @@ CLAIMS = (
         rules.inner_iterations_help,
     ),
     Claim(
+        "Fibers drawn once or anew for each inner iteration: both work, and once needs fewer "
+        "entries",
+        REMARK,
+        "steps",
+        rules.same_fibers_save_entries,
+    ),
+    Claim(
         "With steps of 1/√T the measure of stationarity falls like C/√T",
         "a theorem",
         "theory",

@@ -99,6 +99,24 @@ def inner_iterations_help(runs: Runs, variant: Variant) -> Finding | None:
     return Finding(f"median to {aim:g}, by updates a batch: {shown}", best > 1)
 
 
+def same_fibers_save_entries(runs: Runs, variant: Variant) -> Finding | None:
+    """Updates with the same fibers get to an error with fewer entries than with fresh ones."""
+    panel, aim = "inner iterations", 1e-2
+    if variant is lines.tuned:
+        return None
+    shown, agrees = [], True
+    for n in (3, 5):
+        same, fresh = (
+            runs.entries_to(panel, updates(n, redrawn), "mse", aim) for redrawn in (False, True)
+        )
+        if not same.size or not fresh.size:
+            return None
+        read = float(np.median(same)), float(np.median(fresh))
+        shown.append(f"{n} updates: {number(read[0])} against {number(read[1])}")
+        agrees = agrees and np.isfinite(read).all() and read[0] < read[1]
+    return Finding(f"median entries to {aim:g}, same against fresh, {', '.join(shown)}", agrees)
+
+
 def weak_on_counts(runs: Runs, variant: Variant) -> Finding | None:
     """Jensen steps end with a higher error than adagrad on counts, more so with many zeros."""
     if variant is lines.tuned:

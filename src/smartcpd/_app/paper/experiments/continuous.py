@@ -32,7 +32,7 @@ def plan(options: Options) -> Plan:
         f"gamma noise at 20 dB, {size}x{size}x{size}, R={rank}, loss gamma (beta = 0)",
         partial(planted_task, datasets.gamma, "gamma", size, rank, snr=20.0),
         racing,
-        Budget(0.8, 100) if options.quick else Budget(10.0, 20),
+        Budget(0.8, 100) if options.quick else Budget(20.0, 20),
     )
     remark = (
         "SmartCPD, Jensen and SmartCPD, mixed are the paper's two, as published; adagrad alone, "

@@ -77,13 +77,18 @@ def rules(panel: str) -> tuple[Contender, ...]:
     )
 
 
-def inner(numbers: tuple[int, ...]) -> tuple[Contender, ...]:
-    return tuple(lines.algorithm_1(updates(n), inner_iterations=n) for n in numbers)
+def inner(same: tuple[int, ...], fresh: tuple[int, ...]) -> tuple[Contender, ...]:
+    """Return lines with some updates of a block, with the same fibers or with others each time."""
+    return tuple(
+        lines.algorithm_1(updates(n, redrawn), inner_iterations=n, fresh_fibers=redrawn)
+        for redrawn, numbers in ((False, same), (True, fresh))
+        for n in numbers
+    )
 
 
-def updates(n: int) -> str:
+def updates(n: int, redrawn: bool = False) -> str:
     """Return the name of the line with so many updates of a block."""
-    return f"{n} update{'s' if n > 1 else ''}, same fibers"
+    return f"{n} update{'s' if n > 1 else ''}, {'fresh' if redrawn else 'same'} fibers"
 
 
 def plan(options: Options) -> Plan:
@@ -103,7 +108,7 @@ def plan(options: Options) -> Plan:
     panels = (
         ruled("continuous", noisy, continuous, budget),
         ruled("count", f"Poisson counts, {where}", partial(counts, 1.0), budget),
-        Panel("inner iterations", noisy, continuous, inner((1, 3, 5, 10)), budget),
+        Panel("inner iterations", noisy, continuous, inner((1, 3, 5, 10), (3, 5)), budget),
         ruled("many zeros", few, partial(counts, SPARSE_SCALE), longer),
     )
     remark = (
