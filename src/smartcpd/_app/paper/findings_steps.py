@@ -113,7 +113,7 @@ def same_fibers_save_entries(runs: Runs, variant: Variant) -> Finding | None:
             return None
         read = float(np.median(same)), float(np.median(fresh))
         shown.append(f"{n} updates: {number(read[0])} against {number(read[1])}")
-        agrees = agrees and np.isfinite(read).all() and read[0] < read[1]
+        agrees = agrees and bool(np.isfinite(read).all()) and read[0] < read[1]
     return Finding(f"median entries to {aim:g}, same against fresh, {', '.join(shown)}", agrees)
 
 
