@@ -405,7 +405,7 @@ class TestClaims:
     def test_quick_runs_are_marked(self, tiny, tmp_path):
         experiment, _ = tiny
         run(experiment, Options(quick=True), tmp_path)
-        assert "[quick run]" in page.write(tmp_path)[0].read_text()
+        assert "quick run]" in page.write(tmp_path)[0].read_text()
 
     def test_nothing_to_judge(self, tmp_path):
         with pytest.raises(InvalidDataError, match="holds no runs"):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+from smartcpd._app.paper import lines
 from smartcpd._app.paper.findings import Finding, Judge, Variant
 from smartcpd._app.paper.runs import Runs
 
@@ -68,5 +70,19 @@ class Evidence:
             return ("-" if self.was_run else "not run yet"), "-"
         if "SIMULATED data" in self.marks:
             finding = Finding(finding.ours, None)
-        mark = f" [{', '.join(self.marks)}]" if self.marks else ""
+        marks = [*self._trials(variant), *self.marks]
+        mark = f" [{', '.join(marks)}]" if marks else ""
         return finding.ours + mark, VERDICTS[finding.agrees]
+
+    def _trials(self, variant: Variant) -> list[str]:
+        """Return how many trials there are of the solvers of a variant, if any."""
+        other = lines.TUNED if variant is lines.published else lines.PUBLISHED
+        keys = [
+            (panel, solver) for panel, _, solver in self.runs.runs if not solver.endswith(other)
+        ]
+        counts = Counter(keys).values()
+        if not counts:
+            return []
+        least, most = min(counts), max(counts)
+        made = f"{least}" if least == most else f"{least} to {most}"
+        return [f"{made} trial{'s' if most > 1 else ''}"]
