@@ -66,6 +66,14 @@ class TestRealTables:
         assert set(np.unique(data.tensor.values)) == {1}
         assert data.modes[2].text()[0].startswith("2004-04")
 
+    @needs("pollinators_2011_2014.csv.gz")
+    def test_pollinators_of_2014(self):
+        data = datasets.pollinators(fetch=False)
+        assert data.shape == (463, 116, 105)
+        assert data.tensor.nnz == 5_983
+        assert "2011 to 2014" in data.source
+        assert not data.simulated
+
     @needs("collegemsg.txt.gz")
     def test_uci_chat_of_fewer_and_of_too_many(self):
         assert datasets.uci_chat(50).shape[:2] == (50, 50)
@@ -109,6 +117,18 @@ class TestBuilders:
         assert sorted(data.tensor.values) == [1, 2]
         assert [mode.name for mode in data.modes] == ["pollinator", "plant", "day"]
         assert data.modes[2].text() == ["2011-07-02", "2012-07-03"]
+
+    def test_pollinators_with_counts(self, own_folder):
+        with gzip.open(own_folder / "pollinators_2011_2014.csv.gz", "wt") as file:
+            file.write(
+                "date,plant,visitor,guild,count\n"
+                "2011-07-12,AMEL,BOMB,social bee,2\n"
+                "2011-07-12,AMEL,BOMB,social bee,3\n"
+                "2011-07-13,GILI,APIS,social bee,1\n"
+            )
+        data = datasets.pollinators()
+        assert data.shape == (2, 2, 2)
+        assert sorted(data.tensor.values) == [1, 5]
 
     @pytest.mark.parametrize(
         ("text", "message"),

@@ -10,12 +10,13 @@ from typer.testing import CliRunner
 
 from smartcpd import datasets
 from smartcpd._app.cli.app import app
-from smartcpd._app.paper import breakdown, claims, figures
-from smartcpd._app.paper import contenders as who
-from smartcpd._app.paper.contenders import Contender, Snapshot, Task
+from smartcpd._app.paper import breakdown, claims, figures, lines, page, watching
+from smartcpd._app.paper.claimed import CLAIMS
+from smartcpd._app.paper.contenders import Budget, Contender, Snapshot, Task
 from smartcpd._app.paper.experiment import Options, Panel, Plan
-from smartcpd._app.paper.experiments import EXPERIMENTS, contours, count, get, real
-from smartcpd._app.paper.runner import folder_of, judged, run
+from smartcpd._app.paper.experiments import EXPERIMENTS, common, contours, get, real
+from smartcpd._app.paper.judging import judged, n_missed
+from smartcpd._app.paper.runner import folder_of, run
 from smartcpd._app.paper.runs import Row, Runs
 from smartcpd._app.paper.tables import Table, number, seconds
 from smartcpd.errors import (
@@ -26,13 +27,15 @@ from smartcpd.errors import (
 )
 
 NAMES = ["count", "binary", "continuous", "simplex", "steps", "contours"]
-NAMES += ["chicago", "pollinators", "uci"]
+NAMES += ["chicago", "pollinators", "uci", "sensitivity", "ranks", "theory"]
 SIZE, RANK = 12, 2
+NAN = float("nan")
 
 
 def tiny_task(seed):
     X, truth = datasets.count((SIZE,) * 3, RANK, random_state=seed)
-    return Task(X, RANK, "poisson", truth, seed=seed)
+    start = common.uniform_start(X.shape, RANK, seed, 0.5)
+    return Task(X, RANK, "poisson", truth, start=start, seed=seed)
 
 
 def pretender(name, error, calls):
@@ -50,6 +53,25 @@ def pretender(name, error, calls):
     return Contender(name, f"error {error:g}", solve)
 
 
+UNDECIDED = (
+    "Counts: both methods take as long",
+    "Chicago: the cost",
+    "Pollinators: GCP-OPT and GGN work",
+    "Gamma noise: with Jensen",
+    "Gamma noise: both stochastic",
+    "Zeros and ones: its advantage",
+)
+"""Claims that a race between SmartCPD and all others does not decide."""
+
+
+def pretended(panel, name, pace):
+    """The rows of a run that is ``pace`` times as slow as it could be, and ends as much worse."""
+    for n, error in enumerate((0.5, 0.05, 1e-3)):
+        reached = error if pace == 1 else max(error, 0.2)
+        loss = 1.0 + reached
+        yield Row(panel, 0, name, pace * 10.0**n, pace * 1e5**n, n, loss, reached, 0, int(n == 2))
+
+
 def none(plan, runs):
     """No figures, which take most of the time."""
     return {}
@@ -59,17 +81,18 @@ def none(plan, runs):
 def tiny(monkeypatch, request):
     """The count experiment with contenders that take no time."""
     calls = []
-    lines = tuple(
-        pretender(name, error, calls)
+    racing = tuple(
+        pretender(lines.published(name), error, calls)
         for name, error in (("SmartCPD", 0.01), ("GCP-OPT", 0.1), ("GGN", 0.2))
     )
 
     def plan(options):
         panels = tuple(
-            Panel(f"R={rank}", "counts, 12x12x12", tiny_task, lines) for rank in (10, 20)
+            Panel(f"R={rank}", "counts, 12x12x12", tiny_task, racing, Budget(0.5))
+            for rank in (10, 20)
         )
-        parts = breakdown.measured(tiny_task(0).X, RANK, 5)
-        return Plan(panels, 2, 0.5, extra=count.Iterations(parts, 48))
+        parts = [breakdown.Breakdown.of(name, 1.0, 2.0, 6.0) for name in ("SmartCPD", "GCP-OPT")]
+        return Plan(panels, 2, extra=parts)
 
     monkeypatch.setattr(figures, "DPI", 30)
     drawn = (
@@ -86,7 +109,7 @@ class TestRunner:
         outcome = run(experiment, Options(), tmp_path)
         assert outcome.folder == tmp_path / "count"
         names = {path.name for path in outcome.files}
-        assert {"runs.csv", "count.png", "count.svg", "count_mse.csv", "README.md"} <= names
+        assert {"runs.csv", "count_10.png", "count_10.svg", "count_mse.csv", "README.md"} <= names
         assert all(path.stat().st_size > 100 for path in outcome.files)
         with open(tmp_path / "count" / "runs.csv", newline="") as file:
             rows = list(csv.DictReader(file))
@@ -137,7 +160,7 @@ class TestRunner:
 
     @pytest.mark.parametrize(
         ("options", "message"),
-        [(Options(seed=3), "seed = 0.* has 3"), (Options(limit=9.0), "seconds a solver = 0.5")],
+        [(Options(seed=3), "seed = 0.* has 3"), (Options(limit=9.0), "R=10 = '0.5 s'")],
     )
     def test_other_settings_are_refused(self, tiny, tmp_path, options, message):
         experiment, calls = tiny
@@ -146,6 +169,12 @@ class TestRunner:
         with pytest.raises(IncompatibleError, match=message):
             run(experiment, replace(options, trials=1), tmp_path)
         assert len(calls()) == n_calls
+
+    def test_only_some_solvers(self, tiny, tmp_path):
+        experiment, calls = tiny
+        run(experiment, Options(trials=1, only="GGN"), tmp_path)
+        assert {name for name, _ in calls()} == {lines.published("GGN")}
+        assert run(experiment, Options(trials=1), tmp_path).new_runs == 4
 
     def test_quick_runs_are_kept_apart(self, tmp_path):
         experiment = get("count")
@@ -162,19 +191,56 @@ class TestRunner:
 
 class TestContenders:
     def test_snapshots_of_our_fits(self):
-        task = replace(tiny_task(0), limit=5.0)
-        snapshots = who.smartcpd(max_epochs=20).run(task)
+        task = replace(tiny_task(0), budget=Budget(5.0, 100))
+        snapshots = lines.smartcpd_published().run(task)
         times = [s.time for s in snapshots]
         assert times == sorted(times)
         assert all(s.factors[0].shape == (SIZE, RANK) for s in snapshots)
-        loss, mse = judged(task, snapshots[-1])
-        assert loss == pytest.approx(snapshots[-1].loss, rel=1e-6)
-        assert mse < 0.5
-        assert judged(task, snapshots[0])[0] >= loss
+        found = judged(task, snapshots[-1])
+        assert found.loss == pytest.approx(snapshots[-1].loss, rel=1e-6)
+        assert found.mse < 0.5
+        assert judged(task, snapshots[0]).loss >= found.loss
+
+    def test_budgets_of_entries(self):
+        """A solver that samples ends with the first look at which it has read so many."""
+        task = replace(tiny_task(0), budget=Budget(60.0, 30))
+        end = lines.smartcpd_published().run(task)[-1]
+        an_epoch = 100 * 2 * RANK * SIZE  # of at least 100 iterations
+        assert 30 * task.n_cells <= end.entries < 30 * task.n_cells + an_epoch
+        assert end.time < 60.0
+
+    def test_published_returns_its_last_factors(self):
+        """So it is the same run that a longer budget goes on from."""
+        task, looks = tiny_task(0), []
+        watch = watching.Watch.__call__
+
+        def look(self, report):
+            looks.append(report.model().factors)
+            return watch(self, report)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(watching.Watch, "__call__", look)
+            end = lines.smartcpd_published().run(replace(task, budget=Budget(60.0, 100)))[-1]
+        assert all(np.array_equal(A, B) for A, B in zip(end.factors, looks[-1], strict=True))
+
+    def test_published_solvers_share_their_start(self):
+        task = tiny_task(0)
+        first = [
+            line.run(replace(task, budget=Budget(1e-9)))[0]
+            for line in (lines.smartcpd_published(), lines.gcp_opt_published())
+        ]
+        for shot in first:
+            for A, B in zip(shot.factors, task.start, strict=True):
+                np.testing.assert_allclose(A, B, rtol=1e-6)
+
+    def test_stops_where_the_loss_settles(self):
+        task = replace(tiny_task(0), budget=Budget(60.0, 3000))
+        end = lines.smartcpd_published(stop=0.05).run(task)[-1]
+        assert end.entries < 1000 * task.n_cells
 
     def test_only_the_wanted_rank_is_kept(self):
         # Begins with more components than the rank.
-        found = who.smartcpd_defaults().run(replace(tiny_task(0), limit=0.2))
+        found = lines.smartcpd_tuned().run(replace(tiny_task(0), budget=Budget(0.2)))
         assert {s.factors[0].shape for s in found} == {(SIZE, RANK)}
 
     def test_gcp_samples_as_much_as_smartcpd(self):
@@ -188,9 +254,19 @@ class TestContenders:
         def interrupt(self, report):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(who.Watch, "__call__", interrupt)
+        monkeypatch.setattr(watching.Watch, "__call__", interrupt)
         with pytest.raises(KeyboardInterrupt):
-            who.smartcpd().run(task)
+            lines.smartcpd_published().run(task)
+
+    def test_missed_components(self):
+        rng = np.random.default_rng(0)
+        truth = [rng.random((30, 4)) for _ in range(3)]
+        shuffled = [A[:, [2, 0, 3, 1]] * 3.0 for A in truth]
+        assert n_missed(shuffled, truth) == 0
+        other = [A.copy() for A in shuffled]
+        for A in other:
+            A[:, 1] = A[:, 2]  # one component twice, and so another not at all
+        assert n_missed(other, truth) == 1
 
 
 class TestEveryExperiment:
@@ -226,22 +302,11 @@ class TestEveryExperiment:
             assert contours.bound(map_, at, at) == pytest.approx(contours.loss(at, at))
 
     def test_breakdown(self):
-        for found in breakdown.measured(tiny_task(0).X, RANK, 20):
+        for found in breakdown.measured(tiny_task(0).X, RANK, 1):
             assert set(found.parts) == {"sampling", "gradient", "update"}
-            assert all(t > 0 for t in found.parts.values())
-
-    def test_the_two_gradients_of_the_breakdown_descend(self):
-        """Both NumPy methods lower the loss, so what is timed is the method."""
-        task = tiny_task(0)
-        X = task.X.astype(float)
-        for make in (breakdown.smartcpd_iteration, breakdown.gcp_iteration):
-            rng = np.random.default_rng(0)
-            A = [rng.random((SIZE, RANK)) for _ in range(3)]
-            before = judged(task, Snapshot(0, 0, 0, 0, [F.copy() for F in A]))[0]
-            iterate, clock = make(X, A, 2 * RANK, rng), breakdown._Clock()
-            for _ in range(200):
-                iterate(clock)
-            assert judged(task, Snapshot(0, 0, 0, 0, A))[0] < before
+            assert found.parts["sampling"] > 0
+            assert found.parts["update"] > 0
+            assert found.total == pytest.approx(sum(found.parts.values()))
 
 
 class TestRealData:
@@ -272,7 +337,7 @@ class TestRealData:
         runs = Runs(tmp_path)
         for solver, losses in (("SmartCPD", (3.0, 1.0, 0.5)), ("GCP-OPT", (3.0, 2.0, 1.0))):
             runs.add(
-                Row("R=5", 0, solver, t + 1.0, 0.0, t, loss, float("nan"), int(t == 2))
+                Row("R=5", 0, solver, t + 1.0, 0.0, t, loss, NAN, NAN, int(t == 2))
                 for t, loss in enumerate(losses)
             )
         assert real.times_to(runs, "R=5", "SmartCPD", "GCP-OPT").tolist() == [2.0]
@@ -287,25 +352,64 @@ class TestClaims:
     def test_from_runs(self, tiny, tmp_path):
         experiment, _ = tiny
         run(experiment, Options(), tmp_path)
-        path = claims.write(tmp_path)
-        text = path.read_text()
+        text = page.write(tmp_path)[0].read_text()
         assert "2.7e-3, 3.7e-3, 6.6e-3" in text
         rows = {row[0]: row for row in claims.collected(tmp_path).rows}
-        first = rows["SmartCPD ends below an MSE of 0.01 on counts at R = 10, 20 and 50"]
-        assert first[3] == "agrees"
-        assert rows["SmartCPD is at least 40 times as fast as GCP-OPT on UCI chat"][2:4] == [
-            "not run yet",
-            "-",
-        ]
+        first = rows["Counts: SmartCPD ends below an MSE of 0.01 at R = 10, 20 and 50"]
+        assert first[2:4] == ["agrees", "-"]  # nothing tuned has run
+        chat = next(row for text, row in rows.items() if text.startswith("UCI chat"))
+        assert chat[2:6] == ["-", "-", "not run yet", "not run yet"]
+
+    def test_every_claim_has_an_experiment_and_marked_reasons(self):
+        for claim in CLAIMS:
+            assert claim.experiment in EXPERIMENTS
+            assert not claim.why or claim.why.startswith(("Measured:", "Conjecture:"))
+
+    @pytest.mark.parametrize("smart_is_better", [True, False])
+    def test_verdicts_follow_the_runs(self, smart_is_better, tmp_path):
+        """A race that SmartCPD wins by far supports every claim that it does, and one that it loses
+        by far supports none.
+        """
+        fast, slow = (1, 1000) if smart_is_better else (1000, 1)
+        solvers = {"SmartCPD": fast, "GCP-OPT": slow, "GGN": slow, "block MD": slow}
+        racing = {v(s): pace for s, pace in solvers.items() for v in (lines.published, lines.tuned)}
+        racing |= {"SmartCPD, mixed": fast, "SmartCPD, Jensen": fast}
+        panels = {"count": ("R=10", "R=20", "R=50"), "binary": ("A_max=0.2", "A_max=0.3")}
+        panels |= {"continuous": ("gamma",), "simplex": ("simplex",), "uci": ("R=10",)}
+        panels |= {"chicago": ("R=5",), "pollinators": ("R=10",)}
+        for experiment, names in panels.items():
+            runs = Runs(tmp_path / experiment)
+            for panel in names:
+                for name, pace in racing.items():
+                    runs.add(pretended(panel, name, pace))
+            judged_here = [c for c in CLAIMS if c.experiment == experiment]
+            for claim in judged_here:
+                if claim.text.startswith(UNDECIDED):
+                    continue
+                for variant in (lines.published, lines.tuned):
+                    finding = claim.judge(runs, variant)
+                    assert finding is not None, claim.text
+                    assert finding.agrees is smart_is_better, (claim.text, finding)
+
+    def test_simulated_data_decides_nothing(self, tmp_path):
+        runs = Runs(tmp_path / "uci")
+        runs.agree_on({"data": {"R=10": "SIMULATED stand-in"}})
+        for solver in ("SmartCPD", "GCP-OPT"):
+            name = lines.published(solver)
+            runs.add([Row("R=10", 0, name, 1.0, 1.0, 1, 1.0, NAN, NAN, 1)])
+        rows = {row[0]: row for row in claims.collected(tmp_path).rows}
+        chat = next(row for text, row in rows.items() if text.startswith("UCI chat"))
+        assert chat[2] == "cannot be told"
+        assert "SIMULATED" in chat[4]
 
     def test_quick_runs_are_marked(self, tiny, tmp_path):
         experiment, _ = tiny
         run(experiment, Options(quick=True), tmp_path)
-        assert "[quick run]" in claims.write(tmp_path).read_text()
+        assert "quick run]" in page.write(tmp_path)[0].read_text()
 
     def test_nothing_to_judge(self, tmp_path):
         with pytest.raises(InvalidDataError, match="holds no runs"):
-            claims.write(tmp_path)
+            page.write(tmp_path)
 
 
 class TestTables:
@@ -345,7 +449,7 @@ class TestFigures:
         runs = Runs(tmp_path)
         for trial, end in enumerate((1.0, 10.0)):
             runs.add(
-                Row("p", trial, "s", t, t, 0, 0.0, mse, int(mse < 1))
+                Row("p", trial, "s", t, t, 0, 0.0, mse, 0, int(mse < 1))
                 for t, mse in ((0.1, 1.0), (end, 0.01))
             )
         x, y = figures.mean_curve(runs.of("p", "s"), "time")

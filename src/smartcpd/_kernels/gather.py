@@ -107,3 +107,22 @@ def dense_lines(data_dtype: str, dtype: str) -> Block:
                     row[i] = number(address + i * stride)
 
     return kinds.compile_block(kinds.Gather, gather, f"lines.{data_dtype}", dtype)
+
+
+def reading(
+    gather: kinds.Gather,
+    handle: kinds.Integers,
+    modes: kinds.Integers,
+    fibers: kinds.IntegerStack,
+    out: kinds.Matrix,
+):
+    """Read what each of many iterations reads, and do nothing with it: this is how reading is
+    timed.
+    """
+    for t in range(modes.size):
+        gather(handle, fibers[t], modes[t], 0, out)
+
+
+@cache
+def compiled_reading(dtype: str) -> Any:
+    return kinds.compile_annotated(reading, dtype=dtype)

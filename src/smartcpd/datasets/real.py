@@ -39,10 +39,15 @@ class RealData(LabelledTensor):
         return f"RealData({names}; {self.tensor!r}; {self.source})"
 
 
-def counted(columns: Sequence[tuple[str, np.ndarray, Kind]], source: str) -> RealData:
+def counted(
+    columns: Sequence[tuple[str, np.ndarray, Kind]],
+    source: str,
+    counts: np.ndarray | None = None,
+) -> RealData:
     """Count the rows of a table into a tensor of the smallest integers that hold the counts.
 
     Every column, given by name, labels and kind, becomes a mode of its distinct labels, sorted.
+    ``counts`` says how often each row happened, once by default.
     """
     modes, places = [], []
     for name, labels, kind in columns:
@@ -50,7 +55,8 @@ def counted(columns: Sequence[tuple[str, np.ndarray, Kind]], source: str) -> Rea
         modes.append(Mode(name, distinct, kind))
         places.append(place)
     shape = tuple(map(len, modes))
-    cells, counts = np.unique(np.ravel_multi_index(tuple(places), shape), return_counts=True)
-    values = counts.astype(np.min_scalar_type(int(counts.max())))
+    cells, cell = np.unique(np.ravel_multi_index(tuple(places), shape), return_inverse=True)
+    sums = np.bincount(cell, counts).astype(np.int64)
+    values = sums.astype(np.min_scalar_type(int(sums.max())))
     tensor = SparseTensor(np.unravel_index(cells, shape), values, shape)
     return RealData(tensor, tuple(modes), source=source)

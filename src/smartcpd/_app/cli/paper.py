@@ -20,7 +20,8 @@ def paper(
         str | None,
         typer.Argument(
             help="One of count, binary, continuous, simplex, steps, contours, chicago, "
-            "pollinators, uci; or claims, which sums up what has been run.",
+            "pollinators, uci, sensitivity, ranks, theory; or claims, which sums up what has been "
+            "run.",
             show_default="list them",
         ),
     ] = None,
@@ -38,8 +39,15 @@ def paper(
         typer.Option("--simulate", help="Use a simulated stand-in for real data that is missing."),
     ] = False,
     limit: Annotated[
-        float | None, typer.Option(min=0.1, help="Seconds for each solver in a trial.")
+        float | None, typer.Option(min=0.1, help="Processor seconds for each solver in a trial.")
     ] = None,
+    epochs: Annotated[
+        float | None,
+        typer.Option(min=1, help="Entries that each solver may read, in passes over the tensor."),
+    ] = None,
+    only: Annotated[
+        str, typer.Option(help='Run only solvers whose name has this in it, such as "published".')
+    ] = "",
     seed: Annotated[int, typer.Option(min=0, help="Other data and other starts.")] = 0,
     out: Annotated[
         Path, typer.Option(help="Folder for the results, one folder an experiment.")
@@ -56,14 +64,15 @@ def paper(
         _list(EXPERIMENTS)
         return
     if experiment == CLAIMS:
-        from smartcpd._app.paper import claims
+        from smartcpd._app.paper import page
 
-        _print(str(claims.write(out)))
+        for path in page.write(out):
+            _print(str(path))
         return
     from smartcpd._app.paper.experiment import Options
     from smartcpd._app.paper.runner import run
 
-    options = Options(quick, peers, simulate, seed, trials, limit)
+    options = Options(quick, peers, simulate, seed, trials, limit, epochs, only)
     outcome = run(get(experiment), options, out)
     if outcome.old_runs:
         say(f"{outcome.old_runs} runs were there already, {outcome.new_runs} new.")

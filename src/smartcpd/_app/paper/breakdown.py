@@ -1,7 +1,8 @@
 """Measures how an iteration divides its time between sampling, gradient and update.
 
-The compiled loops do not stop between these parts, so that they are timed in plain NumPy, one
-thread, both methods written alike; the share of each part is the method's, the seconds are NumPy's.
+The compiled loops do not stop between these parts. Sampling is timed by itself: drawing, and the
+compiled reading of what was drawn. An iteration that reads a single fiber, or a single cell, does
+little but update the factors. What a whole iteration takes beyond these two is the gradient.
 """
 
 from __future__ import annotations
@@ -9,16 +10,25 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from scipy.sparse import csc_array
 
 from smartcpd._common import threads
+from smartcpd._common.stacked import stack
+from smartcpd._data.storage import Dense
+from smartcpd._fitting.fit import make_settings
+from smartcpd._kernels.gather import compiled_reading
+from smartcpd._methods.gcp_adam import Adam, GCPAdam
+from smartcpd._methods.smd_phase import Sweeper
+from smartcpd._problem.problem import Problem
+from smartcpd.sampling.cells import UniformCells
+from smartcpd.sampling.uniform import Uniform
 
 PARTS = ("sampling", "gradient", "update")
-EPS = 1e-9
-SETTLING = 20
-"""Number of first iterations that are not counted."""
+ITERATIONS = 500
+"""Number of iterations in one call of the compiled loops."""
+DTYPE = "float64"
 
 
 @dataclass(frozen=True)
@@ -28,97 +38,88 @@ class Breakdown:
     method: str
     parts: dict[str, float]
 
+    @classmethod
+    def of(cls, method: str, sampling: float, update: float, total: float) -> Breakdown:
+        """Make a breakdown in which the gradient is what the other parts leave of the total."""
+        gradient = max(total - sampling - update, 0.0)
+        return cls(method, dict(zip(PARTS, (sampling, gradient, update), strict=True)))
+
     @property
     def total(self) -> float:
         return sum(self.parts.values())
 
 
-class _Clock:
-    def __init__(self) -> None:
-        self.spent: dict[str, list[float]] = {part: [] for part in PARTS}
-        self.last = 0.0
-
-    def begin(self) -> None:
-        self.last = time.perf_counter()
-
-    def end(self, part: str) -> None:
-        now = time.perf_counter()
-        self.spent[part].append(now - self.last)
-        self.last = time.perf_counter()
-
-
-def measured(X: np.ndarray, rank: int, iterations: int = 300, seed: int = 0) -> list[Breakdown]:
-    """Time both stochastic methods of the paper on a third-order tensor of counts."""
-    wide = X.astype(np.float64)
-    found = []
+def measured(X: np.ndarray, rank: int, repeats: int = 21, seed: int = 0) -> list[Breakdown]:
+    """Time both stochastic methods of the paper on a dense cube of counts, as many entries each."""
+    problem = Problem.build(X, rank, "poisson", mirror="entropy", step="adagrad(1, 1e-5)")
+    rng = np.random.default_rng(seed)
+    A = stack([rng.random((size, rank)) for size in X.shape])
     with threads.limited_to(1):
-        for name, make in (("SmartCPD", smartcpd_iteration), ("GCP-OPT", gcp_iteration)):
-            rng = np.random.default_rng(seed)
-            A = [rng.random((size, rank)) for size in X.shape]
-            iterate = make(wide, A, 2 * rank, rng)
-            clock = _Clock()
-            for _ in range(iterations + SETTLING):
-                iterate(clock)
-            # Medians are used, since other programs may hold the core now and then.
-            parts = {p: 1e6 * float(np.median(s[SETTLING:])) for p, s in clock.spent.items()}
-            found.append(Breakdown(name, parts))
-    return found
+        calls = smartcpd_calls(problem, A, 2 * rank, rng) | gcp_calls(problem, A, 2 * rank, rng)
+        took = medians(calls, repeats)
+    reading = took["draw fibers"] + took["read fibers"]
+    return [
+        # The loops of SmartCPD read fibers themselves, those of GCP-OPT get what was read.
+        Breakdown.of("SmartCPD", reading, took["one fiber"], took["draw fibers"] + took["fibers"]),
+        Breakdown.of(
+            "GCP-OPT", took["draw cells"], took["one cell"], took["draw cells"] + took["cells"]
+        ),
+    ]
 
 
-def smartcpd_iteration(
-    X: np.ndarray, A: list[np.ndarray], n_fibers: int, rng: np.random.Generator
-) -> Callable[[_Clock], None]:
-    """Make an iteration that reads fibers of one mode, with the entropy map and adagrad."""
-    S = [np.zeros_like(F) for F in A]
-
-    def iterate(clock: _Clock) -> None:
-        clock.begin()
-        n = int(rng.integers(3))
-        j, k = (m for m in range(3) if m != n)
-        rows = rng.integers(X.shape[j], size=n_fibers), rng.integers(X.shape[k], size=n_fibers)
-        x = np.moveaxis(X, n, 2)[rows]
-        clock.end("sampling")
-        H = A[j][rows[0]] * A[k][rows[1]]
-        G = (1.0 - x / (H @ A[n].T + EPS)).T @ H / x.size
-        clock.end("gradient")
-        S[n] += G**2
-        A[n] = np.maximum(A[n] * np.exp(-G / np.sqrt(S[n] + 1e-5)), EPS)
-        clock.end("update")
-
-    return iterate
+def medians(calls: dict[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
+    """Return the median microseconds of an iteration by the processor's clock; calls take turns."""
+    spent: dict[str, list[float]] = {name: [] for name in calls}
+    for call in calls.values():
+        call()
+    for _ in range(repeats):
+        for name, call in calls.items():
+            began = time.process_time()
+            call()
+            spent[name].append(time.process_time() - began)
+    return {name: 1e6 * float(np.median(s)) / ITERATIONS for name, s in spent.items()}
 
 
-def gcp_iteration(
-    X: np.ndarray, A: list[np.ndarray], n_fibers: int, rng: np.random.Generator
-) -> Callable[[_Clock], None]:
-    """Make an iteration that reads as many entries anywhere, with gradients of all modes and
-    Adam.
-    """
-    n_entries = n_fibers * X.shape[0]
-    moments = [(np.zeros_like(F), np.zeros_like(F)) for F in A]
-    steps = 0
+def smartcpd_calls(
+    problem: Problem, A: np.ndarray, n_fibers: int, rng: np.random.Generator
+) -> dict[str, Callable[[], Any]]:
+    """Return calls that draw fibers, read them, and run iterations on many of them or on one."""
+    storage = problem.stored_as(Dense)
+    modes = rng.integers(len(problem.shape), size=ITERATIONS)
+    draws = Uniform().draw(storage, modes, n_fibers, rng)
+    single = Uniform().draw(storage, modes, 1, rng)
 
-    def iterate(clock: _Clock) -> None:
-        nonlocal steps
-        clock.begin()
-        i = [rng.integers(size, size=n_entries) for size in X.shape]
-        x = X[tuple(i)]
-        clock.end("sampling")
-        rows = [F[index] for F, index in zip(A, i, strict=True)]
-        d = (1.0 - x / (np.prod(rows, axis=0).sum(axis=1) + EPS))[:, None] / n_entries
-        gradients = []
-        for n, F in enumerate(A):
-            j, k = (m for m in range(3) if m != n)
-            # This adds up the rows that belong to the same index, much faster than np.add.at.
-            where = (np.ones(n_entries), i[n], np.arange(n_entries + 1))
-            gradients.append(csc_array(where, shape=(len(F), n_entries)) @ (d * rows[j] * rows[k]))
-        clock.end("gradient")
-        steps += 1
-        for F, G, (first, second) in zip(A, gradients, moments, strict=True):
-            first += 0.1 * (G - first)
-            second += 0.001 * (G**2 - second)
-            step = first / (1 - 0.9**steps) / (np.sqrt(second / (1 - 0.999**steps)) + 1e-8)
-            np.maximum(F - 1e-2 * step, 0.0, out=F)
-        clock.end("update")
+    def sweeper(n: int) -> Sweeper:
+        made = Sweeper(
+            problem, problem.phases[0], make_settings(problem, n_fibers=n, dtype=DTYPE, n_threads=1)
+        )
+        made.start(A, rng)
+        return made
 
-    return iterate
+    many, one = sweeper(n_fibers), sweeper(1)
+    moved, moved_by_one = A.copy(), A.copy()
+    out = np.empty((max(problem.shape), n_fibers))
+    gather, handle, read = storage.gather_block(DTYPE), storage.handle(), compiled_reading(DTYPE)
+    return {
+        "draw fibers": lambda: Uniform().draw(storage, modes, n_fibers, rng),
+        "read fibers": lambda: read(gather, handle, modes, draws.fibers, out),
+        "fibers": lambda: many.run(draws, moved),
+        "one fiber": lambda: one.run(single, moved_by_one),
+    }
+
+
+def gcp_calls(
+    problem: Problem, A: np.ndarray, n_fibers: int, rng: np.random.Generator
+) -> dict[str, Callable[[], Any]]:
+    """Return calls that draw and read cells, and run iterations on many of them or on one."""
+    storage = problem.stored_as(Dense)
+    sampler = UniformCells.of(storage, n_fibers * max(problem.shape))
+    single = UniformCells.of(storage, 1)
+    many, one = (Adam(GCPAdam(), problem, A) for _ in range(2))
+    cells, cell = (s.draw(ITERATIONS, rng) for s in (sampler, single))
+    rate = GCPAdam().rate
+    return {
+        "draw cells": lambda: sampler.draw(ITERATIONS, rng),
+        "cells": lambda: many.run(cells, sampler.weights, rate),
+        "one cell": lambda: one.run(cell, single.weights, rate),
+    }

@@ -1,4 +1,4 @@
-"""The solvers of an experiment: a task goes in, what the solver had at which second comes out.
+"""The parts of a race: a task goes in, what a solver had at which second comes out.
 
 The factors that a solver has on its way are kept as they are, and judged after it has ended: no
 error of the factors, and no loss that only the figure needs, is on its clock.
@@ -6,30 +6,42 @@ error of the factors, and no loss that only the figure needs, is on its clock.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from smartcpd._data.storage import SparseTensor
-from smartcpd._estimator import SmartCPD
-from smartcpd._fitting.fit import Report
-from smartcpd._methods.gcp_adam import GCPAdam
 
 Factors = list[np.ndarray]
 
-SPACING = 1.12
-"""Each snapshot is later than the one before by at least this factor: axes are logarithmic."""
-FIRST_SECOND = 1e-4
-WHOLE_FIT = 60.0
-"""Seconds to warm up a solver whose last stages are reached only by a fit that is not cut short."""
+
+@dataclass(frozen=True)
+class Budget:
+    """What a solver may spend on a trial; it ends at whichever comes first, or by its own
+    criterion.
+
+    Attributes
+    ----------
+    seconds : float
+        Seconds of the processor.
+    epochs : float, optional
+        Entries that solvers which sample may read, counted in the paper's epochs: as many as the
+        tensor has.
+    """
+
+    seconds: float
+    epochs: float | None = None
+
+    def words(self) -> str:
+        """Return the budget as a table of settings shows it."""
+        sampled = f" or {self.epochs:g} epochs of sampled entries" if self.epochs else ""
+        return f"{self.seconds:g} s{sampled}"
 
 
 @dataclass(frozen=True)
 class Task:
-    """A data set to be decomposed, and the time for it."""
+    """A data set to be decomposed, and what may be spent on it."""
 
     X: np.ndarray | SparseTensor
     rank: int
@@ -39,11 +51,13 @@ class Task:
     n_fibers: int | None = None
     """Fibers that an iteration of stochastic mirror descent reads; twice the rank by default."""
     start: Factors | None = None
-    """The factors from which the paper's method and its rivals begin; by default a random start of
-    the solver's own.
-    """
+    """The factors from which all solvers as published begin: the paper's start."""
     seed: int = 0
-    limit: float | None = None
+    budget: Budget = Budget(60.0)
+
+    @property
+    def n_cells(self) -> int:
+        return int(np.prod(self.X.shape, dtype=np.int64))
 
     @property
     def is_dense(self) -> bool:
@@ -55,6 +69,19 @@ class Task:
         as many.
         """
         return (self.n_fibers or 2 * self.rank) * max(self.X.shape)
+
+    @property
+    def kind(self) -> tuple[object, ...]:
+        """What code that is compiled for this task depends on."""
+        dtype = self.X.dtype if isinstance(self.X, np.ndarray) else self.X.values.dtype
+        return (self.loss, self.rank, self.constraint, self.X.ndim, dtype)
+
+    def is_over(self, seconds: float, entries: float) -> bool:
+        """Tell whether a solver that has spent so much, and sampled so many entries, must end."""
+        epochs = self.budget.epochs
+        return seconds >= self.budget.seconds or (
+            epochs is not None and entries >= epochs * self.n_cells
+        )
 
 
 @dataclass(frozen=True)
@@ -97,131 +124,4 @@ class Contender:
     def warm_up(self, task: Task) -> None:
         """Compile what a run needs."""
         if self.warm_up_seconds:
-            self.run(replace(task, limit=self.warm_up_seconds))
-
-
-@dataclass
-class Watch:
-    """A callback that keeps what the fit would return if it were stopped, at moments that are
-    evenly spaced in the logarithm of time.
-    """
-
-    rank: int
-    snapshots: list[Snapshot] = field(default_factory=list)
-    due: float = 0.0
-    loss: float = math.inf
-    factors: Factors | None = None
-
-    def __call__(self, report: Report) -> None:
-        record = report.record
-        if report.is_best:
-            model = report.model()
-            if model.rank == self.rank:
-                self.loss, self.factors = record.loss, model.factors
-        if record.time >= self.due and self.factors is not None:
-            self.due = max(record.time, FIRST_SECOND) * SPACING
-            row = (record.time, record.entries, record.epoch, self.loss)
-            self.snapshots.append(Snapshot(*row, self.factors))
-
-    def ended(self, fit: SmartCPD) -> list[Snapshot]:
-        last = fit.history_[-1]
-        final = Snapshot(last.time, last.entries, last.epoch, fit.loss_, fit.factors_)
-        return [s for s in self.snapshots if s.time < last.time] + [final]
-
-
-def ours(
-    name: str,
-    settings: str,
-    parameters: Callable[[Task], dict[str, Any]] = lambda task: {},
-    **flags: Any,
-) -> Contender:
-    """Make a contender from a fit of this package; ``parameters`` returns those of `SmartCPD` for a
-    task.
-    """
-
-    def run(task: Task) -> list[Snapshot]:
-        watch = Watch(task.rank)
-        fit = SmartCPD(
-            task.rank,
-            task.loss,
-            constraint=task.constraint,
-            random_state=task.seed,
-            max_time=task.limit,
-            callback=watch,
-            progress=False,
-            **parameters(task),
-        ).fit(task.X)
-        if fit.status_.interrupted:
-            # What an interrupted fit has found is no result to compare.
-            raise KeyboardInterrupt
-        return watch.ended(fit)
-
-    return Contender(name, settings, run, **flags)
-
-
-def single(task: Task, solver: Any, **choices: Any) -> dict[str, Any]:
-    """Return the parameters of a solver that runs once, from the task's start if it has one, and
-    with no more components than wanted.
-    """
-    start = {} if task.start is None else {"init": task.start}
-    return {"solver": solver, "overcomplete": 1, **start, **choices}
-
-
-def smartcpd(name: str = "SmartCPD", **choices: Any) -> Contender:
-    """Make a contender of the paper's Algorithm 1 alone."""
-    given = {"mirror": "entropy", "step": "adagrad(b=1e-5)", **choices}
-
-    def parameters(task: Task) -> dict[str, Any]:
-        fixed = {"averaging": False, "sampler": "uniform", "n_fibers": task.n_fibers}
-        return single(task, "smd", **fixed, **given)
-
-    words = ", ".join(f"{key} {value}" for key, value in given.items())
-    return ours(name, f"the paper's Algorithm 1: solver smd, {words}, one start", parameters)
-
-
-def smartcpd_defaults() -> Contender:
-    return ours(
-        "smd, our defaults",
-        "solver smd with tail averaging and 1.5 R components at first",
-        lambda task: {"solver": "smd", "n_fibers": task.n_fibers},
-    )
-
-
-def auto() -> Contender:
-    return ours("auto (our default)", "solver auto", warm_up_seconds=WHOLE_FIT)
-
-
-def gcp_opt(rate: float) -> Contender:
-    """Make a contender of Adam on sampled entries: as many of dense data as the paper's method
-    samples; of sparse data the solver's own number, with which it was faster.
-    """
-
-    def parameters(task: Task) -> dict[str, Any]:
-        n_samples = task.n_entries if task.is_dense else None
-        return single(task, GCPAdam(rate=rate, n_samples=n_samples).solver())
-
-    return ours(
-        "GCP-OPT",
-        f"solver gcp-adam, rate {rate:g}; of dense data as many entries an iteration as SmartCPD "
-        "reads, of sparse data stratified and as many as suit it best",
-        parameters,
-    )
-
-
-def ggn() -> Contender:
-    return ours("GGN", "solver ggn", lambda task: single(task, "ggn"))
-
-
-def block_md() -> Contender:
-    return ours("block MD", "solver md, full gradients", lambda task: single(task, "md"))
-
-
-def from_truth() -> Contender:
-    """Make the reference line, the optimum next to the true factors: no method can do better."""
-    return ours(
-        "limit (from the truth)",
-        "solver auto, started at the true factors",
-        lambda task: {"init": task.truth},
-        reference=True,
-        warm_up_seconds=WHOLE_FIT,
-    )
+            self.run(replace(task, budget=Budget(self.warm_up_seconds)))

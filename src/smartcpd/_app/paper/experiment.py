@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from smartcpd._app.paper.contenders import Contender, Task
+from smartcpd._app.paper.contenders import Budget, Contender, Task
 from smartcpd._app.paper.runs import Runs
 from smartcpd._app.paper.tables import Table
 
@@ -22,11 +22,21 @@ class Options:
     peers: bool = False
     simulate: bool = False
     """Whether to run on a simulated stand-in where real data is missing; quick runs do so
-    anyway.
+    anyway. Nothing is judged by them.
     """
     seed: int = 0
     trials: int | None = None
     limit: float | None = None
+    epochs: float | None = None
+    only: str = ""
+    """Part of the names of solvers that run; what others have run is kept."""
+
+    def applied_to(self, plan: Plan) -> Plan:
+        """Return the plan with the trials and the budget that the user asked for."""
+        asked = {"seconds": self.limit, "epochs": self.epochs}
+        given = {name: value for name, value in asked.items() if value is not None}
+        panels = tuple(replace(p, budget=replace(p.budget, **given)) for p in plan.panels)
+        return replace(plan, panels=panels, trials=self.trials or plan.trials)
 
 
 @dataclass(frozen=True)
@@ -43,12 +53,15 @@ class Panel:
         Makes the task of a trial from its seed.
     contenders : tuple of Contender
         The solvers that run.
+    budget : Budget
+        What each of them may spend on a trial.
     """
 
     name: str
     data: str
     make: Callable[[int], Task]
     contenders: tuple[Contender, ...]
+    budget: Budget
 
 
 @dataclass(frozen=True)
@@ -57,8 +70,6 @@ class Plan:
 
     panels: tuple[Panel, ...]
     trials: int
-    limit: float
-    """Seconds a solver may take in a trial; most end before, by their own criterion."""
     remarks: tuple[str, ...] = ()
     """Remarks for readers, printed above the tables."""
     extra: Any = None

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.optimize import isotonic_regression
 
+from smartcpd._app.paper import lines
 from smartcpd._app.paper.experiment import Panel
 from smartcpd._app.paper.runs import Run, Runs
 from smartcpd.errors import MissingExtraError
@@ -31,7 +32,7 @@ LABEL_GAP = 0.075
 """The least gap between neighbouring names, as a share of the height of the axes."""
 
 ERROR = "MSE of the factors"
-SCALES = {"time": "Time (s)", "entries": "Entries sampled"}
+SCALES = {"time": "Time (s)", "entries": "Entries read"}
 
 
 @dataclass(frozen=True)
@@ -43,22 +44,26 @@ class Style:
 
 
 STYLES = {
-    "SmartCPD": Style(RED),
-    "smd, our defaults": Style(ORANGE),
-    "auto (our default)": Style(BLUE),
-    "GCP-OPT": Style(GREEN),
-    "GGN": Style(PINK),
-    "block MD": Style(GREEN),
-    "limit (from the truth)": Style(BLACK, ":"),
-    "SmartCPD, Jensen": Style(RED, "--"),
+    lines.published("SmartCPD"): Style(RED, "--"),
+    lines.tuned("SmartCPD"): Style(RED),
+    lines.published("GCP-OPT"): Style(GREEN, "--"),
+    lines.tuned("GCP-OPT"): Style(GREEN),
+    lines.published("GGN"): Style(PINK, "--"),
+    lines.tuned("GGN"): Style(PINK),
+    lines.published("block MD"): Style(GREEN, "--"),
+    lines.tuned("block MD"): Style(GREEN),
+    lines.AUTO: Style(BLUE),
+    lines.LIMIT: Style(BLACK, ":"),
+    "SmartCPD, Jensen": Style(OLIVE, "--"),
     "SmartCPD, adagrad": Style(ORANGE, "--"),
-    "SmartCPD, mixed": Style(RED),
+    "SmartCPD, mixed": Style(RED, "--"),
     "pyttb L-BFGS-B": Style(GREY, "--"),
     "pyttb Adam": Style(BLACK, "--"),
     "pyttb CP-APR": Style(GREY, "-."),
-    "GenTen": Style(OLIVE, "--"),
+    "GenTen": Style(OLIVE, "-."),
     "TensorLy": Style(SKY, "--"),
 }
+"""Broken lines are the solvers as published, whole ones those tuned."""
 OTHERS = (
     Style(RED),
     Style(BLUE),
@@ -67,6 +72,8 @@ OTHERS = (
     Style(PINK, "--"),
     Style(SKY, "-."),
     Style(BLACK, "-."),
+    Style(OLIVE),
+    Style(GREY, "--"),
 )
 
 
@@ -197,7 +204,7 @@ def label_ticks(axis: Axis, limits: tuple[float, float]) -> None:
     if np.floor(high) - np.ceil(low) >= 1:
         axis.set_minor_formatter(NullFormatter())
         return
-    axis.set_minor_locator(LogLocator(subs=(2.0, 3.0, 5.0)))
+    axis.set_minor_locator(LogLocator(subs=(2.0, 5.0)))
     for set_formatter in (axis.set_major_formatter, axis.set_minor_formatter):
         set_formatter(FuncFormatter(lambda value, _: f"{value:.3g}"))
 

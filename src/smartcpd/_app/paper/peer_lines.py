@@ -55,7 +55,7 @@ def _line(
     settings = f"{package} {version(package)}, {how}, random start"
 
     def limited(task: Task) -> list[Snapshot]:
-        return run(task, task.limit or peers.NO_LIMIT)
+        return run(task, task.budget.seconds)
 
     return [Contender(name, settings, limited, warm_up_seconds=0.0)]
 

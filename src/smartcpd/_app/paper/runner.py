@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 import datetime
-import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from smartcpd import metrics
 from smartcpd._app.paper.contenders import Contender, Snapshot, Task
 from smartcpd._app.paper.experiment import Experiment, Options, Panel, Plan
 from smartcpd._app.paper.figures import require_matplotlib, save
+from smartcpd._app.paper.judging import judged
 from smartcpd._app.paper.machine import machine
 from smartcpd._app.paper.runs import Row, Runs
 from smartcpd._common.version import __version__
-from smartcpd._fitting.model import CPModel
 
 TRIAL_SEEDS = 1_000_003
 """Distance between the seeds of trials of neighbouring --seed."""
+SECTION = "section.md"
+"""The file with an experiment's part of the page of all experiments."""
 WARM_UP = 99_991
 """The seed of a data set of its own, on which everything is compiled."""
-EXACT_CELLS = 20_000_000
-"""Losses on the way are exact for dense tensors up to this size, a solver's own estimate above."""
 
 
 @dataclass(frozen=True)
@@ -50,11 +48,7 @@ def folder_of(experiment: Experiment, options: Options, out: Path) -> Path:
 def run(experiment: Experiment, options: Options, out: Path) -> Outcome:
     """Run what is missing and write the files."""
     require_matplotlib()
-    plan = experiment.plan(options)
-    if options.trials is not None:
-        plan = replace(plan, trials=options.trials)
-    if options.limit is not None:
-        plan = replace(plan, limit=options.limit)
+    plan = options.applied_to(experiment.plan(options))
     folder = folder_of(experiment, options, out)
     runs = Runs(folder)
     runs.agree_on(_settings(experiment, options, plan))
@@ -70,25 +64,28 @@ def _settings(experiment: Experiment, options: Options, plan: Plan) -> dict[str,
         "experiment": experiment.name,
         "quick": options.quick,
         "seed": options.seed,
-        "seconds a solver": plan.limit,
+        "budget": {panel.name: panel.budget.words() for panel in plan.panels},
         "data": {panel.name: panel.data for panel in plan.panels},
         "solvers": {p.name: {c.name: c.settings for c in p.contenders} for p in plan.panels},
     }
 
 
-def _missing(plan: Plan, runs: Runs) -> Iterator[tuple[Panel, int, list[Contender]]]:
+def _missing(
+    plan: Plan, runs: Runs, only: str = ""
+) -> Iterator[tuple[Panel, int, list[Contender]]]:
     """Yield the missing runs trial by trial over all panels, so that an interrupted experiment has
     a bit of everything.
     """
     for trial in range(plan.trials):
         for panel in plan.panels:
-            left = [c for c in panel.contenders if not runs.has(panel.name, trial, c.name)]
+            wanted = [c for c in panel.contenders if only in c.name]
+            left = [c for c in wanted if not runs.has(panel.name, trial, c.name)]
             if left:
                 yield panel, trial, left
 
 
 def _run_missing(experiment: Experiment, options: Options, plan: Plan, runs: Runs) -> None:
-    todo = list(_missing(plan, runs))
+    todo = list(_missing(plan, runs, options.only))
     if not todo:
         return
     warm: set[tuple[object, ...]] = set()
@@ -108,13 +105,13 @@ def _run_missing(experiment: Experiment, options: Options, plan: Plan, runs: Run
             task = panel.make(options.seed * TRIAL_SEEDS + trial)
             for contender in left:
                 what = f"{experiment.name}, {panel.name}, {contender.name}"
-                code = (contender.name, task.loss, task.rank, task.constraint, task.X.ndim)
+                code = (contender.name, *task.kind)
                 if code not in warm:
                     bar.update(shown, description=f"{what}: warming up")
                     contender.warm_up(panel.make(options.seed * TRIAL_SEEDS + WARM_UP))
                     warm.add(code)
                 bar.update(shown, description=f"{what}, trial {trial + 1} of {plan.trials}")
-                snapshots = contender.run(replace(task, limit=plan.limit))
+                snapshots = contender.run(replace(task, budget=panel.budget))
                 runs.add(_rows(panel.name, trial, contender.name, task, snapshots))
                 bar.advance(shown)
 
@@ -127,19 +124,6 @@ def _rows(
         times = (shot.time, shot.entries, shot.epoch)
         final = int(shot is snapshots[-1])
         yield Row(panel, trial, solver, *times, *judged(task, shot), final)
-
-
-def judged(task: Task, shot: Snapshot) -> tuple[float, float]:
-    """Return the mean loss over all cells and the error of the factors, NaN where it cannot be
-    told.
-    """
-    if shot.factors is None:
-        return shot.loss, float("nan")
-    loss = shot.loss
-    if not task.is_dense or math.prod(task.X.shape) <= EXACT_CELLS:
-        loss = CPModel(shot.factors, None, task.loss).loss(task.X)
-    mse = float("nan") if task.truth is None else metrics.factor_mse(shot.factors, task.truth)
-    return loss, mse
 
 
 def _write(experiment: Experiment, options: Options, plan: Plan, runs: Runs) -> list[Path]:
@@ -156,19 +140,26 @@ def _write(experiment: Experiment, options: Options, plan: Plan, runs: Runs) -> 
         files.append(path)
     report = folder / "README.md"
     pictures = [f"![{experiment.title}]({name}.png)" for name in figures]
-    parts = [
-        f"# {experiment.name}: {experiment.title}",
-        *_facts(experiment, options, plan, runs),
-        *pictures,
-        *(table.markdown() for table in tables),
-    ]
-    report.write_text("\n\n".join(part.rstrip() for part in parts) + "\n")
+    shown = [*pictures, *(table.markdown() for table in tables)]
+    outline = [*_remarks(options, plan), *_effort(options, plan, runs)]
+    details = [*outline, *_settings_in_words(plan), *shown]
+    _join(report, [f"# {experiment.name}: {experiment.title}", _about(experiment), *details])
+    title = f"**{experiment.title[0].upper()}{experiment.title[1:]}.**"
+    about = f"{title} {_about(experiment)}"
+    _join(folder / SECTION, [f"## {experiment.name}", about, *outline, *shown])
     return [*files, report]
 
 
-def _facts(experiment: Experiment, options: Options, plan: Plan, runs: Runs) -> Iterator[str]:
-    """Yield everything that is needed to judge the figures."""
-    yield f"Paper: {experiment.shows}."
+def _join(path: Path, parts: Iterable[str]) -> None:
+    path.write_text("\n\n".join(part.rstrip() for part in parts) + "\n")
+
+
+def _about(experiment: Experiment) -> str:
+    return f"In the paper: {experiment.shows}."
+
+
+def _remarks(options: Options, plan: Plan) -> Iterator[str]:
+    """Yield what readers of the figures must not overlook."""
     if options.quick:
         yield (
             "**A quick run**: smaller tensors, few trials and short limits, to see that it works. "
@@ -176,16 +167,32 @@ def _facts(experiment: Experiment, options: Options, plan: Plan, runs: Runs) -> 
         )
     for remark in plan.remarks:
         yield f"**{remark}**" if "SIMULATED" in remark else remark
+
+
+def _effort(options: Options, plan: Plan, runs: Runs) -> Iterator[str]:
+    """Yield how much was run."""
     if not plan.panels:
         return
     counts = [len(runs.of(p.name, c.name)) for p in plan.panels for c in p.contenders]
-    made = f"{min(counts)} trials" if min(counts) == max(counts) else f"{min(counts)}-{max(counts)}"
+    least, most = min(counts), max(counts)
+    made = f"{least}" if least == most else f"{least} to {most}"
+    budgets = dict.fromkeys(p.budget.words() for p in plan.panels)
     yield (
-        f"{made}, seed {options.seed}. Each solver runs until its own criterion is met, or for "
-        f"{plan.limit:g} s (the paper: 100 s in MATLAB). Seconds leave out compilation and all "
-        "that only the figure needs."
+        f"{made} of {plan.trials} trials, seed {options.seed}, budget of a solver "
+        f"{', '.join(budgets)}."
     )
-    data = "\n".join(f"- {panel.name}: {panel.data}" for panel in plan.panels)
+
+
+def _settings_in_words(plan: Plan) -> Iterator[str]:
+    """Yield what else is needed to judge the figures, and to repeat them."""
+    if not plan.panels:
+        return
+    yield (
+        "Every solver runs on one thread, until its own criterion is met or its budget is spent. "
+        "Seconds are the processor's; they leave out compilation and all that only the figure "
+        "needs. An epoch is as many entries as the tensor has, as in the paper."
+    )
+    data = "\n".join(f"- {p.name}: {p.data}; budget {p.budget.words()}" for p in plan.panels)
     yield f"Data:\n\n{data}"
     settings = {c.name: c.settings for panel in plan.panels for c in panel.contenders}
     yield "Solvers:\n\n" + "\n".join(f"- {name}: {text}" for name, text in settings.items())

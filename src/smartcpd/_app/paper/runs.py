@@ -27,6 +27,8 @@ class Row(NamedTuple):
     epoch: int
     loss: float
     mse: float
+    missed: float
+    """Number of true components that were not found; NaN where the truth is not known."""
     final: int
     """1 in the last row of a run, which is its result."""
 
@@ -42,6 +44,7 @@ class Run(NamedTuple):
     epoch: np.ndarray
     loss: np.ndarray
     mse: np.ndarray
+    missed: np.ndarray
 
     def first(self, measure: str, target: float, scale: str = "time") -> float:
         """Return the time, or the entries, at which the measure first was at most the target;
@@ -52,6 +55,15 @@ class Run(NamedTuple):
 
     def final(self, measure: str) -> float:
         return float(getattr(self, measure)[-1])
+
+    def after(self, measure: str, amount: float, scale: str = "time") -> float:
+        """Return the measure when so much time, or entries, had been spent, on a straight line
+        between the looks before and after; NaN before the first.
+        """
+        spent = getattr(self, scale)
+        if amount < spent[0]:
+            return float("nan")
+        return float(np.interp(amount, spent, getattr(self, measure)))
 
 
 class Runs:
@@ -90,6 +102,9 @@ class Runs:
 
     def seconds_to(self, panel: str, solver: str, measure: str, target: float) -> np.ndarray:
         return np.array([run.first(measure, target) for run in self.of(panel, solver)])
+
+    def entries_to(self, panel: str, solver: str, measure: str, target: float) -> np.ndarray:
+        return np.array([run.first(measure, target, "entries") for run in self.of(panel, solver)])
 
     def mapped(self, change: Callable[[Run], Run]) -> Runs:
         """Return the same runs with something changed, for a figure."""
@@ -130,7 +145,7 @@ class Runs:
             ) from None
 
     def _keep(self, rows: list[Row]) -> None:
-        columns = [np.array(column) for column in zip(*(row[3:8] for row in rows), strict=True)]
+        columns = [np.array(column) for column in zip(*(row[3:-1] for row in rows), strict=True)]
         self.runs[rows[0][:3]] = Run(*rows[0][:3], *columns)
 
     def agree_on(self, settings: dict[str, Any]) -> None:

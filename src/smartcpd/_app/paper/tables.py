@@ -21,7 +21,11 @@ class Table:
     note: str = ""
 
     def markdown(self) -> str:
-        lines = [f"### {self.title}", "", _line(self.header), _line("---" for _ in self.header)]
+        return f"### {self.title}\n\n{self.rows_markdown()}"
+
+    def rows_markdown(self) -> str:
+        """Return the table without its title."""
+        lines = [_line(self.header), _line("---" for _ in self.header)]
         lines += [_line(row) for row in self.rows]
         if self.note:
             lines += ["", self.note]
@@ -56,11 +60,15 @@ def summaries(
     return [number(f(values), digits) if values.size else "-" for f in functions]
 
 
-def seconds(values: np.ndarray) -> str:
-    """Write the median of times of which some may be infinite, and how many are not."""
+def amount(values: np.ndarray, unit: str = "") -> str:
+    """Write the median of amounts of which some may be infinite, and how many are not."""
     if not values.size:
         return "-"
     middle = float(np.median(values))
-    shown = f"{number(middle)} s" if np.isfinite(middle) else number(middle)
+    shown = f"{number(middle)}{unit}" if np.isfinite(middle) else number(middle)
     reached = int(np.isfinite(values).sum())
     return shown if reached == values.size else f"{shown} ({reached} of {values.size})"
+
+
+def seconds(values: np.ndarray) -> str:
+    return amount(values, " s")

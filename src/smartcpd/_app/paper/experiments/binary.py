@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from smartcpd import datasets
-from smartcpd._app.paper import contenders as who
-from smartcpd._app.paper import figures, peer_lines
-from smartcpd._app.paper.contenders import Task
+from smartcpd._app.paper import figures, lines, peer_lines
+from smartcpd._app.paper.contenders import Budget, Task
 from smartcpd._app.paper.experiment import Experiment, Options, Panel, Plan
-from smartcpd._app.paper.experiments.common import end_errors, planted_task, time_to
+from smartcpd._app.paper.experiments.common import error_tables, planted_task
 from smartcpd._app.paper.runs import Runs
-from smartcpd._app.paper.tables import Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,10 +20,13 @@ if TYPE_CHECKING:
 DENSITY = {0.2: 5, 0.3: 15, 0.4: 28, 0.5: 40}
 """Per cent of ones that the paper states for each A_max."""
 RATE = 1e-2
-"""The learning rate of GCP-OPT: the best of 1e-3, 3e-3, 1e-2 and 3e-2 at A_max=0.3, on data that is
-not among the trials.
+"""The learning rate of GCP-OPT, tuned: the best of 1e-3, 3e-3, 1e-2 and 3e-2 at A_max=0.3, on data
+that is not among the trials.
 """
-AIM = 1e-2
+AIM = 0.067
+"""The paper's 0.01, if it is on the scale of the authors' code: that is 3/20 of ours at R = 20. An
+MSE of 0.01 on our scale is below the limit of the data.
+"""
 SHOWN = "A_max=0.3"
 BINS = 5
 """Number of bins for each power of ten."""
@@ -33,24 +34,24 @@ BINS = 5
 
 def plan(options: Options) -> Plan:
     size, rank, all_a = (60, 8, (0.3, 0.5)) if options.quick else (100, 20, tuple(DENSITY))
-    lines = (
-        who.smartcpd(),
-        who.gcp_opt(RATE),
-        who.smartcpd_defaults(),
-        who.auto(),
-        who.from_truth(),
+    racing = (
+        lines.smartcpd_published(),
+        *lines.all_others(RATE, ggn=False),
+        lines.from_truth(),
         *(peer_lines.dense("bernoulli-odds") if options.peers else ()),
     )
     panels = []
     for a_max in all_a:
-        make = partial(planted_task, datasets.binary, "bernoulli-odds", size, rank, a_max=a_max)
+        make = partial(
+            planted_task, datasets.binary, "bernoulli-odds", size, rank, scale=a_max, a_max=a_max
+        )
         data = (
             f"zeros and ones, {size}x{size}x{size}, R={rank}, A_max={a_max:g} "
             f"({ones(make(options.seed)):.0f} % ones)"
         )
-        panels.append(Panel(f"A_max={a_max:g}", data, make, lines))
-    trials, limit = (2, 0.8) if options.quick else (20, 20.0)
-    return Plan(tuple(panels), trials, limit)
+        budget = Budget(0.8, 100) if options.quick else Budget(4.0, 300)
+        panels.append(Panel(f"A_max={a_max:g}", data, make, racing, budget))
+    return Plan(tuple(panels), 2 if options.quick else 20)
 
 
 def ones(task: Task) -> float:
@@ -70,19 +71,23 @@ def histograms(plan: Plan, runs: Runs) -> Figure:
     """Draw a row of axes, one for each density, with bars of all solvers next to each other."""
     from matplotlib.ticker import MaxNLocator
 
-    figure = figures.blank(len(plan.panels), height=2.3, sharex=True, sharey=True)
+    figure = figures.blank(len(plan.panels), height=2.6, sharex=True, sharey=True)
     solvers = [c.name for c in plan.panels[0].contenders if not c.reference]
     every = np.concatenate([runs.finals(p.name, s, "mse") for p in plan.panels for s in solvers])
     low, high = np.floor(np.log10(every.min())), np.ceil(np.log10(every.max()))
     bins = np.logspace(low, high, int(high - low) * BINS + 1)
     for ax, panel in zip(figure.axes, plan.panels, strict=True):
-        ax.hist(
+        bars: Any = ax.hist(
             [runs.finals(panel.name, solver, "mse") for solver in solvers],
             bins=bins.tolist(),
-            color=[figures.style_of(solver, n).colour for n, solver in enumerate(solvers)],
             label=solvers,
             rwidth=0.9,
-        )
+        )[2]
+        for solver, drawn in zip(solvers, bars, strict=True):
+            style = figures.style_of(solver, 0)
+            hollow = style.dash == "--"
+            for bar in drawn:
+                bar.set(facecolor="white" if hollow else style.colour, edgecolor=style.colour)
         share = panel.data.rsplit("(", 1)[1].rstrip(")")
         ax.set(xscale="log", xlabel=figures.ERROR)
         ax.yaxis.set_major_locator(MaxNLocator(integer=True))
@@ -90,28 +95,9 @@ def histograms(plan: Plan, runs: Runs) -> Figure:
     figure.axes[0].set_ylabel("Trials")
     handles, names = figure.axes[0].get_legend_handles_labels()
     figure.legend(
-        handles, names, loc="outside upper center", ncols=4, frameon=False, fontsize=figures.TEXT
+        handles, names, loc="outside upper center", ncols=3, frameon=False, fontsize=figures.TEXT
     )
     return figure
-
-
-def tables(plan: Plan, runs: Runs) -> list[Table]:
-    header = ["solver"]
-    for panel in plan.panels:
-        header += [f"{panel.name}: mean", "median", f"time to {AIM:g}"]
-    rows = []
-    for contender in plan.panels[0].contenders:
-        row = [contender.name]
-        for panel in plan.panels:
-            row += end_errors(runs, panel, contender)
-            row.append(time_to(AIM, runs, panel, contender))
-        rows.append(row)
-    note = (
-        "The paper prints no figures here; it states that SmartCPD needs much less time to an MSE "
-        "of 0.01 at 15 % ones, and that its advantage grows with the share of ones. GGN of the "
-        "paper does not serve this loss."
-    )
-    return [Table("binary_mse", "MSE of the factors in the end", header, rows, note)]
 
 
 EXPERIMENT = Experiment(
@@ -120,5 +106,13 @@ EXPERIMENT = Experiment(
     "the figure of MSE over time at 15 % ones and the histograms of the supplement",
     plan,
     draw,
-    tables,
+    partial(
+        error_tables,
+        "binary_mse",
+        (AIM,),
+        "The paper prints no figures here; it states that SmartCPD needs much less time to an MSE "
+        "of 0.01 at 15 % ones, that it is consistently ahead after 60 s, and that its advantage "
+        "grows with the share of ones. GGN of the paper does not serve this loss. 0.067 is 0.01 on "
+        "the scale of the authors' code.",
+    ),
 )

@@ -133,7 +133,7 @@ def tables(plan: Plan, runs: Runs) -> list[Table]:
 
 
 def plan(options: Options) -> Plan:
-    return Plan((), 0, 0.0)
+    return Plan((), 0)
 
 
 EXPERIMENT = Experiment(

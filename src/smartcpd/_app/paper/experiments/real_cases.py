@@ -24,6 +24,7 @@ CASES = (
         ),
         paper="The paper, on 2001 to 2017 (6186x24x77x32): SmartCPD takes about 5 s to a low cost, "
         "which its rivals do not reach in much more time; it prints one cost, 0.043 after 35.81 s.",
+        rate=1e-3,
     ),
     RealCase(
         name="pollinators",
@@ -39,8 +40,9 @@ CASES = (
             (562, 124, 123),
             8_370,
         ),
-        paper="The paper (562x124x123, 8,370 nonzeros): SmartCPD ends at lower costs than its "
-        "rivals, and is about 15 times as fast to low costs.",
+        paper="The paper, on 2011 to 2015 (562x124x123, 8,370 nonzeros): SmartCPD ends at lower "
+        "costs than its rivals, and is about 15 times as fast to low costs.",
+        rate=1e-3,
     ),
     RealCase(
         name="uci",
@@ -58,6 +60,10 @@ CASES = (
             binary=True,
         ),
         paper="The paper (400x400x196, 18,862 nonzeros): SmartCPD is at least 40 times as fast to "
-        "a cost that GCP-OPT reaches later.",
+        "a cost that GCP-OPT reaches later. The table that SNAP publishes begins on 15 April 2004 "
+        "and spans 193.7 days, the paper's 196 days begin in March: those days are not in it. The "
+        "400 who sent most have 18,385 nonzeros here; those who sent and received most, by days of "
+        "the Pacific, 18,848, the nearest to the paper's of what we tried.",
+        rate=3e-3,
     ),
 )
