@@ -194,7 +194,7 @@ def fit(
         fingerprint = identity.data
         journal = opened(checkpoint, identity, checkpoint_every, resume, problem.freedom)
         settings = replace(settings, journal=journal)
-    with threads.limited_to(settings.n_threads):
+    with settings.journal, threads.limited_to(settings.n_threads):
         streams = rng.spawn(n_runs)
         starts = [
             None if isinstance(chosen, Strategy) else make_start(problem, init, overcomplete, rng)

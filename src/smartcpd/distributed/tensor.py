@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from smartcpd._common.hashing import Bytes
 from smartcpd._data.event_sums import Sum
 from smartcpd._data.storage.entries import Entries
 from smartcpd.distributed import worker
@@ -45,6 +46,10 @@ class ShardedTensor(PartitionedTensor):
     def entries(self, number: int) -> Entries:
         """Return the entries of a part."""
         return self.pool.tensor.entries(number)
+
+    def each_bytes(self) -> Iterator[Bytes]:
+        """Yield every byte that the parts are kept as."""
+        return self.pool.tensor.each_bytes()
 
     @property
     def bytes_on_disk(self) -> int:

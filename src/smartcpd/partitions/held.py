@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from smartcpd._common.hashing import Bytes, array_bytes
 from smartcpd._data.opening import as_storage
 from smartcpd._data.storage import Dense, SparseTensor, Storage
 from smartcpd._data.storage.conversion import as_sparse
@@ -26,6 +27,12 @@ class HeldParts(PartitionedTensor):
 
     def entries(self, number: int) -> Entries:
         return self.held[number]
+
+    def each_bytes(self) -> Iterator[Bytes]:
+        for entries in self.held:
+            weights = [] if entries.weights is None else [entries.weights]
+            for array in (*entries.columns, entries.values, *weights):
+                yield from array_bytes(array)
 
     @property
     def bytes_on_disk(self) -> int:

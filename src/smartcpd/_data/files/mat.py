@@ -6,7 +6,6 @@ sparse tensor, is read as one.
 
 from __future__ import annotations
 
-import zlib
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from smartcpd._data.files.content import real_array
 from smartcpd._data.files.format import Format, Tensor, chosen_member, damaged
 from smartcpd._data.files.hdf5 import read_dataset
 from smartcpd._data.storage import SparseTensor
-from smartcpd.errors import InvalidDataError
+from smartcpd.errors import InvalidDataError, SmartCPDError
 
 NUMERIC = {"double", "single", "logical", "sparse"} | {
     f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)
@@ -40,7 +39,6 @@ def _read(path: Path, member: str | None) -> Tensor:
 
 def _read_version_5(path: Path, member: str | None) -> Tensor:
     from scipy import io
-    from scipy.io.matlab import MatReadError
 
     try:
         contents = io.whosmat(path)
@@ -51,11 +49,11 @@ def _read_version_5(path: Path, member: str | None) -> Tensor:
             return _sparse_tensor(path, name, io.loadmat(path, variable_names=[name])[name])
         name = chosen_member(path, member, shapes, [name for name, _, _ in contents])
         found = io.loadmat(path, variable_names=[name])[name]
-    except (MatReadError, ValueError, TypeError, EOFError, OSError, zlib.error) as error:
-        if isinstance(error, InvalidDataError):
-            raise
+        return SparseTensor.of(found) if hasattr(found, "tocoo") else real_array(path, found)
+    except (SmartCPDError, MemoryError):
+        raise
+    except Exception as error:  # SciPy lets errors of its parsers through, of many types
         raise damaged(path, "a MATLAB file", error) from None
-    return SparseTensor.of(found) if hasattr(found, "tocoo") else real_array(path, found)
 
 
 def _sparse_tensor(path: Path, name: str, record: Any) -> SparseTensor:

@@ -41,7 +41,7 @@ def _read(path: Path, member: str | None) -> Tensor:
 def _chosen(path: Path, member: str | None, archive: Any) -> Tensor:
     names = set(archive.files)
     if member is None and "format" in names and _text(archive["format"]) == OWN:
-        return _own(archive)
+        return _own(path, archive)
     if member is None and names >= SCIPY_KEYS:
         return _from_scipy(path)
     return _one_array(path, member, archive)
@@ -77,10 +77,10 @@ def _from_scipy(path: Path) -> SparseTensor:
     return SparseTensor.of(sparse.load_npz(path))
 
 
-def _own(archive: Any) -> Tensor:
+def _own(path: Path, archive: Any) -> Tensor:
     shape = tuple(archive["shape"].tolist())
     if "array" in archive.files:
-        tensor: Any = archive["array"]
+        tensor: Any = real_array(path, archive["array"])
     else:
         indices = tuple(archive[f"index_{n}"] for n in range(len(shape)))
         tensor = SparseTensor(indices, archive["values"], shape, str(archive["absent"]))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from smartcpd.errors import InvalidDataError
+from smartcpd.errors import InvalidDataError, SmartCPDError
 
 Edges = tuple[np.ndarray, ...]
 """For each mode, where blocks begin, and where the last one ends."""
@@ -41,7 +43,19 @@ class Source:
         return math.prod(self.shape)
 
     def read(self, where: tuple[slice, ...]) -> np.ndarray:
-        return np.asarray(self.array[where])
+        """Return the cells of a block; damage to what is on disk shows here."""
+        try:
+            return np.asarray(self.array[where])
+        except (SmartCPDError, MemoryError):
+            raise
+        except Exception as error:  # libraries let errors of their codecs through, of any type
+            said = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+            pairs = zip(where, self.shape, strict=True)
+            cells = ", ".join(f"{part.start or 0}:{part.stop or size}" for part, size in pairs)
+            raise InvalidDataError(
+                f"X[{cells}] cannot be read from {self.title} of shape {self.shape} ({said}): it "
+                "is damaged, or the file is gone. Fetch or write it again."
+            ) from error
 
     def whole(self) -> np.ndarray:
         return self.read(tuple(slice(None) for _ in self.shape))
@@ -81,6 +95,27 @@ def _edges(shape: tuple[int, ...], chunks: Sequence[Any]) -> Edges:
         else:
             edges.append(np.append(np.arange(0, size, int(chunk)), size).astype(np.int64))
     return tuple(edges)
+
+
+def files_of(X: Any) -> list[Path]:
+    """The files that an array is kept in; none where they are not known, or are not local."""
+    module = type(X).__module__.split(".")[0]
+    if module == "zarr":
+        root = getattr(X.store, "root", None)
+        return [] if root is None else _files_in(Path(root) / X.path)
+    if module == "h5py":
+        return _files_in(Path(X.file.filename))
+    if module == "xarray":
+        return _files_in(Path(str(X.encoding.get("source", ""))))
+    if isinstance(X, np.memmap) and isinstance(X.filename, str | os.PathLike):
+        return _files_in(Path(X.filename))
+    return []
+
+
+def _files_in(path: Path) -> list[Path]:
+    if path.is_dir() and path != Path():
+        return [file for file in path.rglob("*") if file.is_file()]
+    return [path] if path.is_file() else []
 
 
 def joined(edges: Edges, n_cells: float) -> Edges:

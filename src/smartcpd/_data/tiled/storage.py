@@ -94,6 +94,11 @@ class TiledArray(DenseStorage):
         return self.source.dtype
 
     @property
+    def on_disk(self) -> list[Any]:
+        """The arrays that blocks are read from: cells and, if there are any, masks and weights."""
+        return [x for x in (self.source.array, self.mask, self.weights) if x is not None]
+
+    @property
     def cell_bytes(self) -> int:
         """Bytes of a cell in memory, with its weight if it has one."""
         own = 0 if self.weights is None else np.dtype(self.weights.dtype).itemsize
