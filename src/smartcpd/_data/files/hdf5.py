@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from smartcpd._common.atomic import replaced
+from smartcpd._common.memory import check_claim
 from smartcpd._data.files.content import dense_array, real_array
 from smartcpd._data.files.format import Format, chosen_member, damaged, library
 from smartcpd.errors import SmartCPDError
@@ -31,7 +32,9 @@ def opened(path: Path) -> Iterator[Any]:
 def read_dataset(path: Path, member: str | None, accept: Callable[[str], bool]) -> np.ndarray:
     """Return a data set as an array; ``accept`` leaves out what the format uses for itself."""
     with opened(path) as file:
-        return real_array(path, _found(path, file, member, accept)[()])
+        found = _found(path, file, member, accept)
+        check_claim(path, found.nbytes)
+        return real_array(path, found[()])
 
 
 def _read(path: Path, member: str | None) -> Any:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from smartcpd._common.memory import of_machine, readable
+from smartcpd._common.memory import check_claim
 
 HEADER = 128
 PEEKED = 4096
@@ -132,9 +132,7 @@ def _unpacked(content: memoryview, most: int | None) -> memoryview:
     if tag.size != 2 or tag[0] != MATRIX:
         raise DamagedError("what is compressed in it is no array")
     size = int(tag[1])
-    if size > of_machine():
-        memory = readable(of_machine())
-        raise DamagedError(f"it claims {readable(size)}, and this machine has {memory} of memory")
+    check_claim("A compressed array", size)
     found = packed.decompress(packed.unconsumed_tail, size if most is None else min(size, most))
     if most is None and len(found) < size:
         raise DamagedError(f"{size} bytes should be compressed in it, and {len(found)} are")

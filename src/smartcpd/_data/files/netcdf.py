@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from smartcpd._common.atomic import replaced
+from smartcpd._common.memory import check_claim
 from smartcpd._data.files.content import dense_array, real_array
 from smartcpd._data.files.format import Format, chosen_member, damaged, library
 from smartcpd._data.labels import LabelledTensor, taken_off
@@ -32,6 +33,7 @@ def _read(path: Path, member: str | None) -> LabelledTensor:
             variables = dict(dataset.data_vars)
             shapes = {str(k): v.shape for k, v in variables.items() if v.dtype.kind in "buif"}
             name = chosen_member(path, member, shapes, [str(k) for k in variables])
+            check_claim(path, dataset[name].nbytes)
             array = dataset[name].load()
     except (SmartCPDError, MemoryError):
         raise

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from smartcpd._common.atomic import replaced
+from smartcpd._common.memory import check_claim
 from smartcpd._data.files.content import real_array
 from smartcpd._data.files.format import Format, Tensor, chosen_member
 from smartcpd._data.labels import LabelledTensor, Mode, taken_off
@@ -30,6 +31,7 @@ def _read(path: Path, member: str | None) -> Tensor:
             if isinstance(archive, np.ndarray):
                 raise InvalidDataError(f"{path} is a single array; rename it to end with .npy.")
             with archive:
+                check_claim(path, sum(member.file_size for member in archive.zip.infolist()))
                 return _chosen(path, member, archive)
         except (SmartCPDError, MemoryError):
             raise

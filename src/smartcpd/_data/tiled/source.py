@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from smartcpd._data.storage.entries import MAX_ROWS
 from smartcpd.errors import InvalidDataError, SmartCPDError
 
 Edges = tuple[np.ndarray, ...]
@@ -18,6 +19,11 @@ Edges = tuple[np.ndarray, ...]
 
 CHUNKED = {"zarr": "a Zarr array", "h5py": "an HDF5 data set", "dask": "a Dask array"}
 """What messages call the arrays that tell their chunks, by the package that they come from."""
+
+MANY_CHUNKS, MANY_CHUNKS_A_MODE = 1 << 16, 1 << 22
+"""Number of chunks in all from which they must not be tiny, and the most that a mode may have."""
+FEW_CELLS = 256
+"""Cells of a chunk below which it takes longer to find than to read."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +89,27 @@ def _checked(X: Any, title: str, chunks: Sequence[Any] | None) -> Source:
         raise InvalidDataError(
             f"X must have at least two modes, none of them empty; got {title} of shape {X.shape}."
         )
+    if sum(shape) >= MAX_ROWS:
+        raise InvalidDataError(
+            f"{title} claims the shape {shape}, and its factors would have {sum(shape):,} rows in "
+            f"all; the limit is {MAX_ROWS:,}. Pass a part of it."
+        )
+    if chunks:
+        _check_chunks(title, shape, chunks)
     return Source(X, title, _edges(shape, chunks) if chunks else None)
+
+
+def _check_chunks(title: str, shape: tuple[int, ...], chunks: Sequence[Any]) -> None:
+    """Refuse chunks so small that reading them takes far longer than what is in them is worth."""
+    pairs = zip(shape, chunks, strict=True)
+    counts = [len(c) if isinstance(c, tuple | list) else -(-n // int(c)) for n, c in pairs]
+    total = math.prod(counts)
+    cells = math.prod(shape) / max(total, 1)
+    if max(counts) > MANY_CHUNKS_A_MODE or (total > MANY_CHUNKS and cells < FEW_CELLS):
+        raise InvalidDataError(
+            f"{title} of shape {shape} comes in {total:,} chunks of about {cells:,.3g} cells, and "
+            f"each is read by itself. Store it in larger chunks, of {FEW_CELLS:,} cells at least."
+        )
 
 
 def _edges(shape: tuple[int, ...], chunks: Sequence[Any]) -> Edges:

@@ -32,6 +32,8 @@ TILE_SHARE = 0.35
 """The share of the memory that a tile may take: there are two, the one in use and the next, and
 what a fit needs itself.
 """
+MOST_TILES = 1 << 18
+"""The most tiles that an epoch may have: they are drawn from a list that is in memory."""
 BLOCK_SHARE = 0.2
 """The share of the memory that a block may take while its cells are put into a tile."""
 
@@ -75,6 +77,13 @@ class TiledArray(DenseStorage):
                 f"{self.source.title} of shape {self.shape} comes in chunks of up to "
                 f"{readable(block)}, more than a fifth of max_memory={readable(self.max_memory)}. "
                 f"Allow {readable(block / BLOCK_SHARE)}, or store it in smaller chunks."
+            )
+        if self.tiling.count > MOST_TILES:
+            raise InvalidParameterError(
+                f"{self.source.title} of shape {self.shape} claims "
+                f"{readable(self.n_cells * self.source.dtype.itemsize)}, which with max_memory="
+                f"{readable(self.max_memory)} would be read in {self.tiling.count:,} tiles; the "
+                f"limit is {MOST_TILES:,}. Allow more memory, or pass a part of it."
             )
 
     @cached_property
