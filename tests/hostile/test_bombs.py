@@ -46,3 +46,15 @@ def test_npz(tmp_path, monkeypatch):
     monkeypatch.setattr("smartcpd._common.memory.of_machine", lambda: 100_000)
     with pytest.raises(InvalidDataError, match="claims to hold 960 kB, and this machine has"):
         smartcpd.read(tmp_path / "x.npz")
+
+
+def test_a_fit_without_time_does_not_read_everything_in_the_end(tmp_path, monkeypatch):
+    X = claiming(tmp_path / "x.zarr", (60, 50, 40), (20, 25, 20))
+    X[:] = np.random.default_rng(0).poisson(3.0, X.shape)
+
+    def refused(*args):
+        raise AssertionError("every block is read")
+
+    monkeypatch.setattr("smartcpd._data.tiled.storage.TiledArray.all_blocks", refused)
+    asked = SmartCPD(2, "poisson", max_memory=1_000_000, max_time=1e-3, random_state=0)
+    assert asked.fit(X).solver_ == "tiled"

@@ -43,4 +43,7 @@ def test_interrupted_before_anything_was_recorded(asked, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("smartcpd._strategies.subtensor_fit.SubtensorFit.extended", interrupt)
+    if asked["solver"] == "subsampled":  # as it is chosen for large data, and settled afterwards
+        monkeypatch.setattr("smartcpd._strategies.in_memory.FULL_PASSES", 1)
+        asked = asked | {"solver": "auto"}
     assert fit(**asked).status.interrupted

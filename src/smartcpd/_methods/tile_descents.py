@@ -98,8 +98,11 @@ class TileDescents:
         if not result.status.converged:
             # Whatever stopped it, in a descent or between two of them, was the user.
             result = replace(result, ended=True)
-        losses = self.progress.losses
-        return replace(result, loss=_late_mean(losses)) if losses else result
+        if self.progress.losses:
+            return replace(result, loss=_late_mean(self.progress.losses))
+        # A pass over everything would take longer than the fit, which ended before its first tile.
+        seen = self.glimpse.estimate(stack(result.factors))
+        return replace(result, loss=seen.loss, loss_error=seen.error)
 
     def look(self) -> None:
         """Tiles add rows to the history as they are finished."""
