@@ -30,7 +30,7 @@ def digest(parts: Iterable[Bytes]) -> str:
 def array_bytes(array: np.ndarray) -> Iterator[Bytes]:
     """Yield all bytes of an array in the order of its cells, wherever they lie in memory."""
     if array.flags.c_contiguous:
-        yield memoryview(array.reshape(-1).view(np.uint8))
+        yield array.reshape(-1).view(np.uint8).data
         return
     rows = max(1, array.shape[0] * PIECE // max(array.nbytes, 1))
     for start in range(0, array.shape[0], rows):

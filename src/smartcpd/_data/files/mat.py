@@ -6,6 +6,7 @@ sparse tensor, is read as one.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,9 @@ def _read(path: Path, member: str | None) -> Tensor:
 def _read_version_5(path: Path, member: str | None) -> Tensor:
     try:
         contents = list(variables(path))
-        shapes = {each.name: each.shape for each in contents if each.is_numeric}
+        shapes: dict[str, Sequence[int]] = {
+            each.name: each.shape for each in contents if each.is_numeric
+        }
         records = [each.name for each in contents if each.is_record]
         if member in records or (member is None and not shapes and len(records) == 1):
             name = member or records[0]
@@ -54,13 +57,12 @@ def _read_version_5(path: Path, member: str | None) -> Tensor:
 
 
 def _sparse_tensor(path: Path, name: str, fields: dict[str, Any]) -> SparseTensor:
-    parts = [fields.get(field) for field in ("subs", "vals", "size")]
-    if any(part is None for part in parts):
+    subs, vals, size = (fields.get(field) for field in ("subs", "vals", "size"))
+    if subs is None or vals is None or size is None:
         raise InvalidDataError(
             f"{path}::{name} is a structure with the fields {', '.join(fields)}; one that holds a "
             "sparse tensor has subs, vals and size."
         )
-    subs, vals, size = parts
     shape = [int(length) for length in size.reshape(-1)]
     with np.errstate(invalid="ignore"):  # what is no whole number is out of bounds below
         cells = subs.reshape(-1, len(shape)).astype(np.int64) - 1
