@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from smartcpd._data.storage import Dense, SparseStorage, SparseTensor, Storage
+from smartcpd._data.storage import Storage
 from smartcpd.constraints import Constraint
 from smartcpd.errors import InvalidDataError
 from smartcpd.losses import Loss
@@ -35,7 +35,7 @@ def unit_of(storage: Storage, loss: Loss, constraints: Sequence[Constraint]) -> 
         loss.homogeneity is not None
         and any(c.cone for c in constraints)
         and not any(c.penalises for c in constraints)
-        and isinstance(storage, Dense | SparseTensor)
+        and storage.fit_needs(1) is None  # it is in memory, and can be copied
     )
     if scales and _within(level, SQUARED):
         return 2.0 ** round(math.log2(level))
@@ -54,8 +54,8 @@ def _level(storage: Storage) -> float:
     """About how large values are: of sparse data, those that are stored."""
     with np.errstate(over="ignore"):
         square = storage.mean_square()
-    if isinstance(storage, SparseStorage):
-        square *= storage.n_observed / max(storage.nnz, 1)
+    if storage.absent == "zero":
+        square *= storage.n_cells / max(storage.n_stored, 1)
     return math.sqrt(square)
 
 
