@@ -51,6 +51,17 @@ def test_one_row_of_a_large_array():
     assert data_digest(as_storage(X)) != before
 
 
+def test_signs_and_swaps():
+    X = np.random.default_rng(0).random((40, 30))
+    seen = {data_digest(as_storage(X))}
+    for one, other in (((0, 0), (0, 8)), ((0, 0), (39, 29)), ((5, 1), (5, 17))):
+        flipped, swapped = X.copy(), X.copy()
+        flipped[one], flipped[other] = -flipped[one], -flipped[other]
+        swapped[one], swapped[other] = X[other], X[one]
+        seen |= {data_digest(as_storage(Y)) for Y in (flipped, swapped)}
+    assert len(seen) == 7
+
+
 def test_the_order_in_memory_does_not_matter():
     X = np.random.default_rng(0).random((30, 20, 10))
     assert data_digest(as_storage(X)) == data_digest(as_storage(np.asfortranarray(X)))

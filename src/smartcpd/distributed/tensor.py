@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from smartcpd._common.hashing import Bytes
 from smartcpd._data.event_sums import Sum
 from smartcpd._data.storage.entries import Entries
 from smartcpd.distributed import worker
@@ -47,8 +46,8 @@ class ShardedTensor(PartitionedTensor):
         """Return the entries of a part."""
         return self.pool.tensor.entries(number)
 
-    def each_bytes(self) -> Iterator[Bytes]:
-        """Yield every byte that the parts are kept as."""
+    def each_bytes(self) -> Iterator[bytes]:
+        """Yield what the parts are kept as."""
         return self.pool.tensor.each_bytes()
 
     @property

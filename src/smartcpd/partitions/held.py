@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from smartcpd._common.hashing import Bytes, array_bytes
 from smartcpd._data.opening import as_storage
 from smartcpd._data.storage import Dense, SparseTensor, Storage
 from smartcpd._data.storage.conversion import as_sparse
 from smartcpd._data.storage.entries import Entries, smallest
+from smartcpd._kernels.condensing import condensed
 from smartcpd.errors import InvalidDataError
 from smartcpd.partitions.figures import Figures
 from smartcpd.partitions.tensor import PartitionedTensor
@@ -28,11 +28,11 @@ class HeldParts(PartitionedTensor):
     def entries(self, number: int) -> Entries:
         return self.held[number]
 
-    def each_bytes(self) -> Iterator[Bytes]:
+    def each_bytes(self) -> Iterator[bytes]:
         for entries in self.held:
             weights = [] if entries.weights is None else [entries.weights]
             for array in (*entries.columns, entries.values, *weights):
-                yield from array_bytes(array)
+                yield from condensed(array)
 
     @property
     def bytes_on_disk(self) -> int:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from smartcpd._common import memory
-from smartcpd._common.hashing import Bytes, file_bytes
+from smartcpd._common.hashing import file_bytes
 from smartcpd._common.prefetching import prefetched
 from smartcpd._common.stacked import offsets
 from smartcpd._data.event_sums import Sum, event_sum
@@ -232,8 +232,8 @@ class PartitionedTensor(DescribedStorage):
         for number in range(self.n_parts):
             yield self.entries(number).values
 
-    def each_bytes(self) -> Iterator[Bytes]:
-        """Yield every byte that the parts are kept as, for a digest."""
+    def each_bytes(self) -> Iterator[bytes]:
+        """Yield what the parts are kept as, for a digest: every byte has a part in it."""
         for part in self.manifest.parts:
             yield from file_bytes(self.path / part.file)
 

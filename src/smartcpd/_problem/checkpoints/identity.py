@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import singledispatch
 from pathlib import Path
@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from smartcpd._common.atomic import replace_file
-from smartcpd._common.hashing import Bytes, array_bytes, digest, file_facts
+from smartcpd._common.hashing import digest, file_facts
 from smartcpd._common.version import __version__
 from smartcpd._data.storage import Dense, SparseTensor, Storage
 from smartcpd._data.tiled import TiledArray
 from smartcpd._data.tiled.source import files_of
+from smartcpd._kernels.condensing import condensed
 from smartcpd._problem.problem import Problem
 from smartcpd.errors import CheckpointError
 from smartcpd.partitions.tensor import PartitionedTensor
@@ -139,12 +140,8 @@ def _described(
     """Return the digest of all bytes of arrays."""
     shape = "x".join(map(str, storage.shape))
     every = arrays if weights is None else [*arrays, weights]
-    return f"{shape} {storage.dtype.name}, {kind}, {digest(_bytes_of(every))}"
-
-
-def _bytes_of(arrays: Iterable[np.ndarray]) -> Iterator[Bytes]:
-    for array in arrays:
-        yield from array_bytes(array)
+    about = digest(piece for array in every for piece in condensed(array))
+    return f"{shape} {storage.dtype.name}, {kind}, {about}"
 
 
 def _plain(value: Any) -> Any:
@@ -152,7 +149,7 @@ def _plain(value: Any) -> Any:
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, np.ndarray):
-        return f"array of {value.shape}, {digest(array_bytes(value))}"
+        return f"array of {value.shape}, {digest(condensed(value))}"
     if isinstance(value, list | tuple):
         return [_plain(part) for part in value]
     if isinstance(value, dict):
