@@ -107,14 +107,15 @@ def dense_cases() -> Iterator[Case]:
     yield named("dense crowded", fitted(counts[:, :, :3], 4, "poisson"))
     yield named("dense masked", fitted(counts, 3, "poisson", {"mask": mask}))
     yield named("dense weighted", fitted(counts, 3, "poisson", {"weights": weights}))
-    for solver in ("smd", "mm", "md", "lbfgs", "ggn", "gcp-adam"):
+    for solver in ("smd", "mm", "md", "lbfgs", "ggn", "gcp-adam", "ao-admm", "row-newton"):
         yield named(solver, fitted(counts, 3, "poisson", solver=solver, max_epochs=30))
     yield named("smd jensen", fitted(counts, 3, "poisson", step="jensen", max_epochs=20))
     yield named(
         "smd masked",
         fitted(counts, 3, "poisson", {"mask": mask}, solver="smd", n_init=3, max_epochs=30),
     )
-    yield named("als", fitted(real, 3, "gaussian", solver="als", max_epochs=30))
+    for solver in ("als", "hals", "brascpd", "adacpd"):
+        yield named(solver, fitted(real, 3, "gaussian", solver=solver, max_epochs=30))
     yield named("subsampled", fitted(counts, 3, "poisson", solver="subsampled"))
     yield named("simplex", fitted(counts, 3, "poisson", constraint={0: "simplex", 1: "simplex"}))
     yield named("few-events", fitted(rng.poisson(0.01, (30, 20, 20)), 3, "poisson"))
@@ -144,7 +145,7 @@ def sparse_cases() -> Iterator[Case]:
     yield named(
         "completion weighted", fitted(weighted, 3, "gaussian", absent="unobserved", max_epochs=30)
     )
-    for solver in ("smd", "mm", "md", "lbfgs", "ggn", "gcp-adam"):
+    for solver in ("smd", "mm", "md", "lbfgs", "ggn", "gcp-adam", "ao-admm", "row-newton"):
         yield named(f"sparse {solver}", fitted(counts, 3, "poisson", solver=solver, max_epochs=20))
     yield named("sparse n_init", fitted(counts, 3, "poisson", n_init=3))
 

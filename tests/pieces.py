@@ -3,6 +3,7 @@
 from smartcpd import constraints, losses, mirrors, steps
 
 PARAMETERS = {
+    "alpha": ["(-1)", "(0)", "(0.5)", "(2)"],
     "beta": ["(-1)", "(0)", "(0.5)", "(1)", "(1.5)", "(2)", "(3)"],
     "huber": ["(0.5)", "(2)"],
     "negative-binomial": ["(0.7)", "(4)"],
@@ -15,6 +16,8 @@ def with_parameters(registry):
 
 
 LOSSES = with_parameters(losses)
+DISTRIBUTIONS = [name for name in LOSSES if losses.get(name).knows("simulate")]
+"""Losses that say how their data is distributed, as all but a divergence without one do."""
 MIRRORS = with_parameters(mirrors)
 CONSTRAINTS = with_parameters(constraints)
 STEPS = with_parameters(steps)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from full_batch import example
-from pieces import LOSSES
+from pieces import DISTRIBUTIONS, LOSSES
 from scipy.optimize import minimize
 
 from smartcpd import SparseTensor, datasets, losses
@@ -44,7 +44,7 @@ def descends(found):
 
 
 class TestOptima:
-    @pytest.mark.parametrize("name", LOSSES)
+    @pytest.mark.parametrize("name", DISTRIBUTIONS)
     def test_ends_where_lbfgs_does_in_far_fewer_steps(self, name):
         X, start = near_truth(losses.get(name))
         rank = start[0].shape[1]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import types
-from pieces import LOSSES
+from pieces import DISTRIBUTIONS, LOSSES
 
 import smartcpd
 from smartcpd import constraints, decompose, losses
@@ -18,6 +18,7 @@ from smartcpd.errors import InvalidParameterError
 from smartcpd.losses import Data, Domain
 
 every_loss = pytest.mark.parametrize("name", LOSSES)
+every_distribution = pytest.mark.parametrize("name", DISTRIBUTIONS)
 many = settings(max_examples=60, deadline=None, derandomize=True)
 MODELS = st.floats(0.02, 20.0)
 POSITIVE = st.floats(0.05, 20.0)
@@ -123,7 +124,7 @@ class TestEvery:
         best = value(loss.link(x))
         assert value(draw.draw(models(real))) >= best - 1e-7 * max(1.0, abs(best))
 
-    @every_loss
+    @every_distribution
     @pytest.mark.parametrize("m", [0.3, 2.0])
     def test_data_of_a_model_is_fitted_best_by_that_model(self, name, m):
         loss, p, _ = get(name)
@@ -131,7 +132,7 @@ class TestEvery:
         scores = np.array([loss.derivative(a, m, p) for a in x.tolist()])
         assert abs(scores.mean()) < 5 * scores.std() / np.sqrt(scores.size)
 
-    @every_loss
+    @every_distribution
     @pytest.mark.parametrize("m", [0.3, 2.0])
     def test_simulated_data_has_its_mean_and_support(self, name, m):
         loss, p, _ = get(name)
@@ -142,12 +143,39 @@ class TestEvery:
         if loss.data in (Data.COUNTS, Data.BINARY):
             np.testing.assert_array_equal(x, np.round(x))
 
-    @every_loss
+    @every_distribution
     def test_simulation_uses_the_generator_it_is_given(self, name):
         loss = losses.get(name)
         one, again, other = (simulated(loss, 1.5, 50, seed) for seed in (1, 1, 2))
         np.testing.assert_array_equal(one, again)
         assert (one != other).any()
+
+    @every_loss
+    def test_it_is_convex_if_it_says_so(self, name):
+        loss, _, real = get(name)
+        m = np.linspace(-4.0, 4.0, 161) if real else np.geomspace(1e-3, 20.0, 161)
+        at = {Data.BINARY: [0.0, 1.0], Data.REAL: [-7.0, 0.3]}.get(loss.data, [0.0, 0.3, 9.0])
+        rises = [np.diff(loss.slopes_at(x, m)) for x in at]
+        sizes = [np.abs(loss.slopes_at(x, m)).max() for x in at]
+        falls = any((r < -1e-9 * s).any() for r, s in zip(rises, sizes, strict=True))
+        assert loss.convex is not falls
+
+    @pytest.mark.parametrize("name", [n for n in LOSSES if losses.get(n).convex])
+    @pytest.mark.parametrize("stiffness", [0.05, 3.0])
+    def test_its_proximal_map_is_a_minimum(self, name, stiffness):
+        loss, _, real = get(name)
+        x, m = cells(loss, 200)
+        v = m + np.random.default_rng(1).normal(scale=2.0, size=x.size)
+        best = loss.proximal(x, v, np.full_like(x, stiffness))
+        assert real or (best >= 0).all()
+
+        def cost(m):
+            return loss.values_at(x, m) + 0.5 * stiffness * (m - v) ** 2
+
+        for step in (1e-3, 0.3, -1e-3, -0.3):
+            other = best + step * np.maximum(np.abs(best), 1e-2)
+            other = other if real else np.maximum(other, 0.0)
+            assert (cost(best) <= cost(other) + 1e-9 * (1.0 + np.abs(cost(best)))).all()
 
     @every_loss
     def test_its_name_reads_back(self, name):
@@ -185,6 +213,33 @@ def test_beta_includes_other_losses(beta, name, x, m, other):
     assert one.derivative(x, m, one.params) == pytest.approx(
         two.derivative(x, m, two.params), rel=1e-6, abs=1e-7
     )
+
+
+@many
+@given(x=st.floats(0.0, 20.0), m=MODELS)
+def test_alpha_includes_the_divergence_of_kullback_and_leibler(x, m):
+    loss, near, poisson = (losses.get(n) for n in ("alpha(1)", "alpha(0.9999999)", "poisson"))
+    slopes = [f.derivative(x, m, f.params) for f in (loss, near, poisson)]
+    assert slopes[0] == pytest.approx(slopes[2], rel=1e-12, abs=1e-12)
+    assert slopes[1] == pytest.approx(slopes[0], rel=1e-4, abs=1e-5)
+    divergence = poisson.value(x, m, (0.0, 0.0)) - (x - x * math.log(x) if x > 0 else 0.0)
+    for one in (loss, near):
+        value = one.value(x, m, one.params)
+        assert value == pytest.approx(divergence, rel=1e-5, abs=1e-5)
+
+
+@many
+@given(x=POSITIVE, m=MODELS, alpha=st.floats(-2.0, 3.0))
+def test_alpha_goes_to_the_reverse_divergence_and_has_duals(x, m, alpha):
+    forward, reverse = losses.Alpha(1.0), losses.Alpha(0.0)
+    for other in (reverse, losses.Alpha(1e-6), losses.Alpha(-1e-6)):
+        exchanged = forward.value(m, x, forward.params)
+        assert other.value(x, m, other.params) == pytest.approx(exchanged, rel=1e-4, abs=1e-5)
+    one, dual = losses.Alpha(alpha), losses.Alpha(1.0 - alpha)
+    if min(abs(alpha), abs(1.0 - alpha)) > 1e-4:  # nearer, rounding is all that is left
+        value = one.value(x, m, one.params)
+        assert value == pytest.approx(dual.value(m, x, dual.params), rel=1e-6, abs=1e-5)
+        assert value >= -1e-10
 
 
 def test_beta_may_be_a_numpy_number():
@@ -318,6 +373,7 @@ class TestCustom:
         ("beta(nan)", "Cannot read|beta"),
         ("beta", r"form beta\(beta"),
         ("negative-binomial(0)", "r must be positive; got 0"),
+        ("alpha(inf)", "alpha must be a finite number; got inf"),
         ("huber(-1)", "delta must be positive; got -1"),
         ("huber(1, 2)", r"form huber\("),
         ("poison", "Did you mean 'poisson'"),

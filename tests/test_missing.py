@@ -45,6 +45,10 @@ DENSE_SOLVERS = [
     ("mm", "gaussian", {"constraint": "nonnegative"}),
     ("md", "poisson", {}),
     ("als", "gaussian", {}),
+    ("hals", "gaussian", {"constraint": "simplex"}),
+    ("ao-admm", "gaussian", {}),
+    ("ao-admm", "poisson", {}),
+    ("row-newton", "bernoulli-logit", {"max_epochs": 5}),
     ("lbfgs", "poisson", {}),
     ("ggn", "poisson", {}),
     ("gcp-adam", "poisson", {"max_epochs": 3}),
@@ -94,7 +98,7 @@ def optimum(X, loss, **how):
     return best.loss
 
 
-@pytest.mark.parametrize("solver", ["auto", "mm", "ggn", "lbfgs", "md"])
+@pytest.mark.parametrize("solver", ["auto", "mm", "ggn", "lbfgs", "md", "row-newton"])
 def test_fits_end_at_the_optimum_of_what_was_observed(solver):
     w = weights_like(COUNTS, 5)
     found = fit(COUNTS, 2, "poisson", solver=solver, weights=w, random_state=0, tol=1e-3)

@@ -52,10 +52,12 @@ class SmartCPD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         empty), "simplex" (dense, with columns on the simplex), "sparse" (counts or events),
         "completion" (sparse, of which other cells are unknown), "tiled" and "partitioned" (dense
         and sparse data larger than ``max_memory``). A method improves one start, yours or a random
-        one: "smd" stochastic mirror descent, the paper's method; by full passes "mm" multiplicative
-        updates of nonnegative factors (poisson and bernoulli-odds, with simplex factors too;
-        gaussian for data >= 0; for dense data also gamma and beta(b)), "md" block mirror descent
-        (any loss and constraint), "als" alternating least squares (gaussian), "lbfgs" L-BFGS-B,
+        one: "smd" stochastic mirror descent, the paper's method, with the special cases "brascpd"
+        and "adacpd" (gaussian); by full passes "mm" multiplicative updates of nonnegative factors
+        (poisson and bernoulli-odds, with simplex factors too; gaussian for data >= 0; for dense
+        data also gamma and beta(b)), "md" block mirror descent and "row-newton" alternating Newton
+        steps of all rows (any loss and constraint), "als" and "hals" alternating least squares
+        (gaussian), "ao-admm" (gaussian; dense data under convex losses), "lbfgs" L-BFGS-B,
         "ggn" generalised Gauss-Newton, "quasi-newton" (dense data); by samples "growing-samples"
         (dense), "tile-descents" (arrays on disk), "gcp-adam" (Kolda and Hong). A method that has
         settings of its own, such as ``smartcpd.solvers.GCPAdam(rate=1e-2).solver()``, is taken as

@@ -127,15 +127,19 @@ def fit(
     client: Any = None,
 ) -> Fit:
     """Fit a CP model; see `smartcpd.SmartCPD` and its `fit` for the parameters."""
+    parameters = {name: value for name, value in locals().items() if name in FIT_PARAMETERS}
+    own = registry.own_defaults(registry.get(solver), parameters, FIT_PARAMETERS)
+    if own:
+        return fit(X, client=client, **(parameters | own))
     if client is not None:
         from smartcpd.distributed.fitting import fit_on
 
-        parameters = {name: value for name, value in locals().items() if name in FIT_PARAMETERS}
         tensor, modes = taken_off(X)
         return fit_on(client, tensor, parameters, fit).labelled(modes)
     if isinstance(init, CPModel):
         init = init.distribute().factors
-    asked = {name: value for name, value in locals().items() if name not in NOT_IDENTIFYING}
+    asked = {name: value for name, value in parameters.items() if name not in NOT_IDENTIFYING}
+    asked["init"] = init
     check_integer("n_init", n_init, at_least=1)
     if consensus and n_init == 1:
         raise IncompatibleError(
@@ -262,7 +266,12 @@ class Report:
         )
 
 
-FIT_PARAMETERS = set(inspect.signature(fit).parameters) - {"X", "client"}
+FIT_PARAMETERS = {
+    name: parameter.default
+    for name, parameter in inspect.signature(fit).parameters.items()
+    if name not in ("X", "client")
+}
+"""The parameters of a fit and their defaults, without the data and where it is fitted."""
 
 
 def generator(random_state: Any) -> np.random.Generator:
@@ -301,8 +310,9 @@ def explain(X: Any, rank: int, loss: Any = "gaussian", **parameters: Any) -> str
     """
     inspect.signature(fit).bind(X, rank, loss, **parameters)  # raises an error for unknown names
     names = ("mirror", "constraint", "step", "sampler", "absent", "mask", "weights", "max_memory")
-    problem = Problem.build(X, rank, loss, **{n: v for n, v in parameters.items() if n in names})
     solver = registry.get(parameters.get("solver", "auto"))
+    parameters |= registry.own_defaults(solver, parameters, FIT_PARAMETERS)
+    problem = Problem.build(X, rank, loss, **{n: v for n, v in parameters.items() if n in names})
     reason = "your choice"
     if solver is None:
         solver, reason = choice(problem, _settings(problem, parameters))

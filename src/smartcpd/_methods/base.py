@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -118,3 +118,5 @@ class Method:
     """Raises IncompatibleError for a problem that this method cannot serve."""
     reads_parts: bool = False
     """Whether it serves data that is read part by part."""
+    defaults: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """Parameters of a fit that this method has its own defaults for."""

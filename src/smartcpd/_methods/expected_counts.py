@@ -3,7 +3,7 @@
 For a loss that is c m - (something convex and increasing in log m), as poisson and bernoulli-odds
 are, the bound at the current model is that of a Poisson likelihood with pseudo-counts
 
-    S = A * (c Q - gradient of the sum over cells),
+    S = A * (Q - gradient of the sum over cells / c),
 
 where Q is the gradient of the sum of m. Normalising S is then a step that never increases the loss,
 for all modes at once.
@@ -34,8 +34,8 @@ def serves(problem: Problem) -> bool:
 def check(problem: Problem) -> None:
     if not serves(problem):
         raise IncompatibleError(
-            "Solvers 'sparse' and 'few-events' serve nonnegative factors under the losses poisson "
-            f"and bernoulli-odds; got {problem}. Use solver='smd'."
+            "Solvers 'sparse' and 'few-events' serve nonnegative factors under the losses poisson, "
+            f"bernoulli-odds and alpha above 0 up to 1; got {problem}. Use solver='smd'."
         )
 
 
@@ -53,8 +53,8 @@ def expected_counts(
     c = loss.pseudo_count_slope
     assert c is not None
     counts = np.empty_like(A)
-    counts[:first] = c - n_cells * gradient[:first]
-    counts[first:] = c * mixture.weights - n_cells * gradient[first:]
+    counts[:first] = 1.0 - n_cells / c * gradient[:first]
+    counts[first:] = mixture.weights - n_cells / c * gradient[first:]
     counts *= A
     return value, np.maximum(counts, 0.0, out=counts)
 

@@ -153,8 +153,9 @@ def check(problem: Problem) -> None:
     loss, storage = problem.loss, problem.storage
     if loss.divergence is None:
         raise IncompatibleError(
-            "Multiplicative updates serve the losses poisson, bernoulli-odds, gamma, beta(b) and "
-            f"gaussian; got loss '{loss}'. Use solver='lbfgs' or solver='smd'."
+            "Multiplicative updates serve the losses poisson, bernoulli-odds, gamma, beta(b), "
+            "gaussian and alpha above 0 up to 1; "
+            f"got loss '{loss}'. Use solver='lbfgs' or solver='smd'."
         )
     for mode, constraint in enumerate(problem.constraints):
         if constraint.name != "nonnegative":

@@ -16,10 +16,8 @@ import numpy as np
 from smartcpd._kernels.bounded_rows import compiled_bounded_rows
 from smartcpd._methods.row_proximal import proximal_step
 from smartcpd._objectives.slices.sums import RowSums
+from smartcpd._problem.bounds import bounds_of
 from smartcpd.constraints import Constraint
-from smartcpd.constraints.box import Box
-from smartcpd.constraints.free import Free
-from smartcpd.constraints.nonnegative import Nonnegative
 
 MAX_STEPS = 200
 SMALL_STEP = 1e-10
@@ -53,10 +51,7 @@ class Rule:
     @property
     def bounds(self) -> tuple[float, float] | None:
         """The bounds of single entries, if the constraint is nothing else."""
-        if isinstance(self.constraint, Box):
-            return self.constraint.lo, self.constraint.hi
-        ends = {Free: (-np.inf, np.inf), Nonnegative: (0.0, np.inf)}
-        return ends.get(type(self.constraint))
+        return bounds_of(self.constraint)
 
     def penalty(self, A: np.ndarray) -> float:
         return self.scale * self.constraint.penalty(A)

@@ -29,6 +29,15 @@ def suits(problem: Problem) -> bool:
     )
 
 
+def may_collapse(problem: Problem) -> bool:
+    """Whether descents may end at a model of 0, from which multiplicative updates keep away."""
+    storage = problem.storage
+    if not (serves(problem) and problem.loss.collapses):
+        return False
+    nonzeros = sum(int(np.count_nonzero(values)) for values in storage.observed_values())
+    return 0 < nonzeros < 0.5 * (storage.n_cells - storage.n_missing)
+
+
 def _run(search: Search) -> Result:
     """Fit the nonzeros of a dense array as sparse data."""
     problem = search.problem

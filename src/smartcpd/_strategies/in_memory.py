@@ -7,13 +7,14 @@ from functools import singledispatch
 from smartcpd._data.storage import Dense, SparseTensor, Storage
 from smartcpd._methods.base import Method, Settings
 from smartcpd._methods.expected_counts import serves
+from smartcpd._methods.mm import mm
 from smartcpd._methods.smd import smd
 from smartcpd._problem.bounds import are_bounds
 from smartcpd._problem.problem import Problem
 from smartcpd._strategies.base import Strategy
 from smartcpd._strategies.completion import completion
 from smartcpd._strategies.dense import dense
-from smartcpd._strategies.few_events import few_events, suits
+from smartcpd._strategies.few_events import few_events, may_collapse, suits
 from smartcpd._strategies.simplex import serves as serves_simplex
 from smartcpd._strategies.simplex import simplex
 from smartcpd._strategies.sparse import sparse
@@ -42,6 +43,9 @@ def _(storage: Dense, problem: Problem) -> tuple[Strategy | Method, str]:
         return subsampled, f"X is dense and has more than {FULL_PASSES} cells"
     if suits(problem):
         return few_events, "X is dense but has fewer events than three a parameter"
+    if may_collapse(problem):
+        reason = f"X is mostly zeros, and descents under loss '{problem.loss}' may end at 0"
+        return (mm if storage.weighted else few_events), reason
     return dense, f"X is dense and has at most {FULL_PASSES} cells"
 
 

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from smartcpd._methods.als import als
+from smartcpd._methods.ao_admm import ao_admm
 from smartcpd._methods.base import Method
 from smartcpd._methods.dense_descent import quasi_newton
 from smartcpd._methods.gcp_adam import gcp_adam
 from smartcpd._methods.ggn import ggn
 from smartcpd._methods.growing_samples import growing_samples
+from smartcpd._methods.hals import hals
 from smartcpd._methods.lbfgs import lbfgs
 from smartcpd._methods.md import md
 from smartcpd._methods.mm import mm
+from smartcpd._methods.newton_sweeps import row_newton
 from smartcpd._methods.smd import smd
+from smartcpd._methods.stochastic_squares import adacpd, brascpd
 from smartcpd._methods.tile_descents import tile_descents
 from smartcpd._problem.problem import Problem
 from smartcpd._strategies.base import Strategy
@@ -38,9 +45,14 @@ STRATEGIES: tuple[Strategy, ...] = (
 )
 METHODS: tuple[Method, ...] = (
     smd,
+    brascpd,
+    adacpd,
     mm,
     md,
     als,
+    hals,
+    ao_admm,
+    row_newton,
     lbfgs,
     ggn,
     gcp_adam,
@@ -68,6 +80,18 @@ def get(solver: str | Strategy | Method) -> Strategy | Method | None:
     if solver not in _BY_NAME:
         raise InvalidParameterError(f"Unknown solver {solver!r}. Names: {', '.join(names())}.")
     return _BY_NAME[solver]
+
+
+def own_defaults(
+    solver: Strategy | Method | None, given: Mapping[str, Any], usual: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The parameters that a solver changes, being ``given`` nothing but what is ``usual``."""
+    defaults = solver.defaults if isinstance(solver, Method) else {}
+    return {
+        name: value
+        for name, value in defaults.items()
+        if value != usual[name] and given.get(name, usual[name]) == usual[name]
+    }
 
 
 def check(solver: Strategy | Method, problem: Problem) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from smartcpd.errors import InvalidParameterError
 from smartcpd.losses.formulas import Formulas
 from smartcpd.losses.kinds import Data, Dispersion, Domain, Evidence
+from smartcpd.losses.proximal import proximal
 from smartcpd.losses.saturation import settled
 
 __all__ = ["CERTAIN", "EPS", "Data", "Dispersion", "Domain", "Evidence", "Loss", "Tails"]
@@ -123,15 +124,21 @@ class Loss(Formulas):
         linked = x.copy() if type(self).link is Loss.link else np.vectorize(self.link, [float])(x)
         return settled(self.slopes_at, x, linked, self.domain is Domain.NONNEGATIVE)
 
+    def proximal(self, x: np.ndarray, v: np.ndarray, stiffness: np.ndarray) -> np.ndarray:
+        """The model values that minimise l(x, m) + stiffness (m - v)² / 2, cell by cell.
+
+        It is defined for losses that are ``convex``.
+        """
+        return proximal(self, x, v, stiffness)
+
     def certain(self, m: np.ndarray) -> np.ndarray:
         """Where a model of yes/no data has run off to a probability of 0 or 1."""
         return np.zeros(m.shape, bool)
 
     def _unknown(self, so: str) -> InvalidParameterError:
         return InvalidParameterError(
-            f"Loss '{self}' names no distribution, so {so}. Every loss of this package does "
-            "(smartcpd.losses.names()); a subclass of smartcpd.losses.Loss can define what is "
-            "missing."
+            f"Loss '{self}' names no distribution, so {so}. Use one that does, such as 'poisson' "
+            "or 'gamma'; a subclass of smartcpd.losses.Loss can define what is missing."
         )
 
     def saturated(self, x: np.ndarray) -> np.ndarray:

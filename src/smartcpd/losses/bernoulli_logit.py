@@ -30,6 +30,7 @@ class BernoulliLogit(BernoulliEvents):
 
     name = "bernoulli-logit"
     domain = Domain.REAL
+    convex = True
 
     @property
     def jensen_mirror(self):

@@ -61,6 +61,10 @@ class Beta(Loss):
         return float(self.beta)
 
     @property
+    def convex(self):
+        return 1 <= self.beta <= 2
+
+    @property
     def jensen_mirror(self):
         if self.beta < 1:
             return f"power({float(self.beta) - 1!r})"

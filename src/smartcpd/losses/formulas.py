@@ -57,6 +57,11 @@ class Formulas(Compiled):
         return None
 
     @property
+    def convex(self) -> bool:
+        """Whether l(x, m) is known to be convex in m for every x: `proximal` has one answer."""
+        return False
+
+    @property
     def jensen_mirror(self) -> str | None:
         """The mirror map under which Jensen steps majorise this loss; None where none does."""
         return None
@@ -68,6 +73,14 @@ class Formulas(Compiled):
         Expected counts, as for a Poisson likelihood, then give steps that never increase the loss.
         """
         return 1.0 if self.divergence == 1.0 else None
+
+    @property
+    def collapses(self) -> bool:
+        """Whether a model of 0 costs little wherever something was observed.
+
+        Where most cells are zero, descents that clip may then end there.
+        """
+        return False
 
     @property
     def mean_scale(self) -> float | None:

@@ -29,6 +29,7 @@ class Gaussian(Loss):
     name = "gaussian"
     data = Data.REAL
     domain = Domain.REAL
+    convex = True
     dispersion = Dispersion.OPEN
     has_typical_data = True
     tolerant = "huber(delta)"

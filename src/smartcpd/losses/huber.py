@@ -40,6 +40,7 @@ class Huber(Loss):
     name = "huber"
     data = Data.REAL
     domain = Domain.REAL
+    convex = True
     dispersion = Dispersion.OPEN
 
     def __post_init__(self):

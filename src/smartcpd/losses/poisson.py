@@ -6,7 +6,7 @@ import numpy as np
 
 from smartcpd._kernels.elementary import log
 from smartcpd.losses.base import EPS, Data, Dispersion, Domain, Loss
-from smartcpd.losses.tails import tails_of
+from smartcpd.losses.tails import TINY, tails_of
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,7 @@ class Poisson(PoissonCounts):
 
     name = "poisson"
     domain = Domain.NONNEGATIVE
+    convex = True
     default_mirror = "entropy"
     alternatives = ("negative-binomial",)
     tolerant = "negative-binomial(r)"
@@ -96,3 +97,11 @@ class Poisson(PoissonCounts):
     @staticmethod
     def convex_derivative(x, m, p):
         return -x / (m + EPS)
+
+    def proximal(self, x, v, stiffness):
+        # The positive root of stiffness u² + b u - x, in the form that does not cancel.
+        b = 1.0 - stiffness * (v + EPS)
+        root = np.sqrt(b * b + 4.0 * stiffness * x)
+        large = (root - b) / (2.0 * stiffness)
+        u = np.where(b > 0, 2.0 * x / np.maximum(root + b, TINY), large)
+        return np.maximum(u - EPS, 0.0)

@@ -29,6 +29,7 @@ class PoissonLog(PoissonCounts):
 
     name = "poisson-log"
     domain = Domain.REAL
+    convex = True
 
     @staticmethod
     def value(x, m, p):
