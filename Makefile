@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo cluster-demo test lint bench bench-quick clean
+.PHONY: demo cluster-demo test soak lint bench bench-quick clean
 
 demo: $(READY)
 	$(BIN)/python -m pip install --quiet --group demo
@@ -19,6 +19,13 @@ cluster-demo: $(READY)
 
 test: $(READY) lint
 	$(BIN)/python -m pytest
+
+# Damaged files of every format, FILES of each, from a SEED.
+SEED ?= 0
+FILES ?= 700
+soak: $(READY)
+	SMARTCPD_SOAK_SEED=$(SEED) SMARTCPD_SOAK_FILES=$(FILES) \
+		$(BIN)/python -m pytest -n 0 tests/hostile/test_damaged_files.py
 
 lint: $(READY)
 	$(BIN)/ruff check src tests benchmarks examples

@@ -226,7 +226,7 @@ class TestRefusals:
             fit(COUNTS, 3, "poisson", checkpoint=tmp_path)
 
     def test_a_disk_that_fills_up_does_not_end_the_fit(self, tmp_path, monkeypatch):
-        def full(path, tree):
+        def full(path, tree, mark):
             raise OSError(errno.ENOSPC, "No space left on device")
 
         monkeypatch.setattr(journal_module, "write_tree", full)

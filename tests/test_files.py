@@ -110,6 +110,25 @@ class TestMatlab:
         scipy.io.savemat(tmp_path / "X.mat", {"X": DENSE, "n": 3.0, "v": np.ones(5), "s": "text"})
         assert same(smartcpd.read(tmp_path / "X.mat"), DENSE)
 
+    @pytest.mark.parametrize("packed", [False, True])
+    def test_what_scipy_writes_is_what_it_reads(self, packed, tmp_path):
+        rng = np.random.default_rng(0)
+        kinds = ("f8", "f4", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "?", ">f8", "c16")
+        written = {f"x{n}": (9 * rng.random((4, 3, 2))).astype(k) for n, k in enumerate(kinds)}
+        written["sparse"] = scipy.sparse.random_array((30, 20), density=0.2, random_state=0)
+        written |= {"text": "abc", "cell": np.array([1, "a"], object), "empty": np.empty((0, 3))}
+        scipy.io.savemat(tmp_path / "x.mat", written, do_compression=packed)
+        for name, kind in enumerate(kinds[:-1]):
+            found = smartcpd.read(f"{tmp_path / 'x.mat'}::x{name}")
+            assert found.dtype == np.dtype(kind).newbyteorder("=")
+            np.testing.assert_array_equal(found, written[f"x{name}"])
+        sparse = smartcpd.read(f"{tmp_path / 'x.mat'}::sparse")
+        np.testing.assert_array_equal(sparse.to_dense(), written["sparse"].toarray())
+        with pytest.raises(InvalidDataError, match="complex numbers"):
+            smartcpd.read(f"{tmp_path / 'x.mat'}::x12")
+        with pytest.raises(InvalidDataError, match="text does not hold numbers"):
+            smartcpd.read(f"{tmp_path / 'x.mat'}::text")
+
     def test_several(self, tmp_path):
         scipy.io.savemat(tmp_path / "X.mat", {"X": DENSE, "Y": DENSE})
         with pytest.raises(InvalidDataError, match=r"X .*Y .*choose one"):

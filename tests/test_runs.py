@@ -159,7 +159,7 @@ class TestBadFolders:
         text = json.loads(folder.header.read_text())
         del text["run"]["history"]["loss"]
         folder.header.write_text(json.dumps(text))
-        with pytest.raises(InvalidDataError, match="does not tell of a run"):
+        with pytest.raises(InvalidDataError, match="damaged or was edited"):
             folder.load()
 
 

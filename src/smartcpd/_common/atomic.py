@@ -14,7 +14,7 @@ from smartcpd.errors import InvalidParameterError
 
 def replace_file(path: Path, content: bytes) -> None:
     """Write a file so that whoever reads it sees all of it, or all of what it was before."""
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
+    temporary = path.with_name(f".{uuid.uuid4().hex}.tmp")
     try:
         with open(temporary, "xb") as file:
             file.write(content)
@@ -37,8 +37,9 @@ def replaced(path: Path) -> Iterator[Path]:
         raise InvalidParameterError(
             f"Cannot write {path}: {path.parent} is not a directory. Create it first."
         )
-    # The suffix stays at the end: some libraries choose a format by it, or add one.
-    temporary = path.with_name(f".{uuid.uuid4().hex}.{path.name}")
+    # The end of the name stays: some libraries choose a format by it, or add one. The whole would
+    # make names longer than file systems allow.
+    temporary = path.with_name(f".{uuid.uuid4().hex}.{path.name[-20:]}")
     try:
         yield temporary
         os.replace(temporary, path)

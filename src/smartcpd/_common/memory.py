@@ -6,7 +6,7 @@ import os
 import re
 from typing import Any
 
-from smartcpd.errors import InvalidParameterError
+from smartcpd.errors import InvalidDataError, InvalidParameterError
 
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 BINARY_UNITS = {"ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
@@ -45,6 +45,16 @@ def of_machine() -> int:
         except (OSError, ValueError):  # no such limit
             continue
     return physical
+
+
+def check_claim(what: object, n_bytes: int) -> None:
+    """Raise an error if a file claims more than the machine has, before anything is read."""
+    if n_bytes > of_machine():
+        raise InvalidDataError(
+            f"{what} claims to hold {readable(n_bytes)}, and this machine has "
+            f"{readable(of_machine())} of memory. Pass a part of it, or store it as Zarr or HDF5, "
+            "which are read in parts."
+        )
 
 
 def readable(n_bytes: float) -> str:

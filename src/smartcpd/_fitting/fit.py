@@ -15,6 +15,7 @@ from smartcpd._data.labels import Mode, taken_off
 from smartcpd._fitting.consensus import Consensus
 from smartcpd._fitting.consensus.starts import consensus_of
 from smartcpd._fitting.model import CPModel
+from smartcpd._fitting.other_units import OtherUnits
 from smartcpd._fitting.progress import Progress
 from smartcpd._fitting.unobserved import without_unobserved_rows
 from smartcpd._methods.base import Epoch, Method, Settings
@@ -161,6 +162,9 @@ def fit(
     problem = Problem.build(
         X, rank, loss, mirror, constraint, step, sampler, absent, mask, weights, max_memory
     )
+    if problem.unit != 1.0:
+        parameters = {name: value for name, value in locals().items() if name in FIT_PARAMETERS}
+        return OtherUnits(problem).fit(parameters, fit).labelled(modes)
     if chosen is not None:
         registry.check(chosen, problem)
     settings = make_settings(
@@ -204,7 +208,7 @@ def fit(
         fingerprint = identity.data
         journal = opened(checkpoint, identity, checkpoint_every, resume, problem.freedom)
         settings = replace(settings, journal=journal)
-    with threads.limited_to(settings.n_threads):
+    with settings.journal, threads.limited_to(settings.n_threads):
         streams = rng.spawn(n_runs)
         starts = [
             None if isinstance(chosen, Strategy) else make_start(problem, init, overcomplete, rng)

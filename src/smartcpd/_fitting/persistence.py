@@ -6,8 +6,6 @@ import hashlib
 import io
 import json
 import os
-import zipfile
-import zlib
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +38,7 @@ def save(model: CPModel, path: str | os.PathLike[str], run: dict[str, Any] | Non
     np.savez_compressed(buffer, weights=model.weights, **arrays)  # type: ignore[arg-type]
     content = buffer.getvalue()
     replace_file(npz, content)
-    description = _describe(model, content) | ({} if run is None else {"run": run})
+    description = _describe(model, content) | ({} if run is None else _told(run))
     replace_file(header, _lines(description).encode())
     return npz
 
@@ -48,7 +46,7 @@ def save(model: CPModel, path: str | os.PathLike[str], run: dict[str, Any] | Non
 def tell(path: str | os.PathLike[str], run: dict[str, Any]) -> None:
     """Replace what a saved model's JSON tells about the fit; the model stays as it is."""
     header = _paths(path)[1]
-    replace_file(header, _lines(_read_header(header) | {"run": run}).encode())
+    replace_file(header, _lines(_read_header(header) | _told(run)).encode())
 
 
 def load(path: str | os.PathLike[str], loss: Loss | str | None = None) -> CPModel:
@@ -71,24 +69,35 @@ def load(path: str | os.PathLike[str], loss: Loss | str | None = None) -> CPMode
         with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
             weights = arrays["weights"]
             factors = [arrays[_factor_key(n)] for n in range(len(description["shape"]))]
-    except (
-        zipfile.BadZipFile,
-        zlib.error,
-        EOFError,
-        KeyError,
-        OSError,
-        TypeError,
-        ValueError,
-    ) as error:
+    except Exception as error:  # NumPy lets errors of its parsers through, of many types
         raise InvalidDataError(f"{npz} does not hold the arrays of a model: {error}.") from error
+    if [len(A) for A in factors if A.ndim] != description["shape"]:
+        raise InvalidDataError(
+            f"{header} tells of shape {description['shape']}, and {npz.name} holds another: one of "
+            "them was edited. Save the model again."
+        )
     modes = _restored_modes(description, header)
     return CPModel(factors, weights, _restored_loss(description, header, loss), modes)
 
 
 def read_run(path: str | os.PathLike[str]) -> dict[str, Any] | None:
     """Return what a saved model's JSON tells about the fit, if anything."""
-    run = _read_header(_paths(path)[1]).get("run")
-    return run if isinstance(run, dict) else None
+    header = _paths(path)[1]
+    description = _read_header(header)
+    run = description.get("run")
+    if not isinstance(run, dict):
+        return None
+    if description.get("run_sha256") != _told(run)["run_sha256"]:
+        raise InvalidDataError(
+            f"{header} tells of a run in other words than were written: it is damaged or was "
+            "edited. Fetch it again or repeat the run; CPModel.load still reads the model."
+        )
+    return run
+
+
+def _told(run: dict[str, Any]) -> dict[str, Any]:
+    """Return what the JSON says of the fit, with a digest: nothing else checks its many figures."""
+    return {"run": run, "run_sha256": _digest(json.dumps(run, sort_keys=True).encode())}
 
 
 def _lines(description: dict[str, Any]) -> str:
@@ -144,7 +153,7 @@ def _restored_modes(description: dict[str, Any], header: Path) -> list[Mode] | N
             Mode(mode["name"], np.array(mode["labels"], dtype=mode["dtype"]), mode["kind"])
             for mode in saved
         ]
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise InvalidDataError(
             f"{header} has labels that cannot be read: {error}. Save the model again."
         ) from error
@@ -188,6 +197,8 @@ def _restored_loss(
     saved = description["loss"]
     if saved is None:
         return None
+    if not isinstance(saved, str):
+        raise InvalidDataError(f"{header} names the loss {saved!r}; save the model again.")
     advice = "Pass it: CPModel.load(path, loss=my_loss)."
     if description["custom_loss"]:
         raise InvalidParameterError(

@@ -88,6 +88,8 @@ class Result:
     """Whether the user ended it, by a limit, a callback or an interrupt: nothing should follow."""
     loss: float | None = None
     """The mean loss, if it is known without another pass over data that is not in memory."""
+    loss_error: float = 0.0
+    """The standard error of that loss, where it comes from a sample of the cells."""
     comparison: Comparison | None = field(default=None, repr=False)
     """The comparison with other starts, where there were several."""
     finding: str = ""

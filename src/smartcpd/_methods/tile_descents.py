@@ -28,7 +28,6 @@ from smartcpd._methods.merging import merged
 from smartcpd._methods.one_tile import Found, TileTask, descended, descents_on
 from smartcpd._methods.quasi_newton import Region
 from smartcpd._methods.tracker import Tracker
-from smartcpd._objectives import Estimate
 from smartcpd._objectives.cell_sample import CellSample
 from smartcpd._problem.bounds import bounds, check_bounds
 from smartcpd._problem.history import Status
@@ -72,7 +71,7 @@ class TileDescents:
         self.tracker = Tracker(problem, settings, observe, rng)
         self.region = Region(problem.shape, problem.loss, *bounds(problem))
         self.glimpse = CellSample(problem)
-        self.loss: Estimate | None = None
+        self.progress = TileProgress(np.empty((0, 0)), np.empty(0), 0)
         self.workers = self.storage.cluster
         self._rounds: Iterator[list[tuple[RowsByMode, Found | None]]] | None = None
 
@@ -94,11 +93,16 @@ class TileDescents:
             self.progress = TileProgress(A, np.zeros(len(A)), self._seed())
             return Loop(self.tracker, self).run()
 
-        result = self.tracker.follow(loop)
+        # A fit that ended before, and is resumed, gets its progress back: the loss comes from it.
+        result = self.tracker.follow(loop, self)
         if not result.status.converged:
             # Whatever stopped it, in a descent or between two of them, was the user.
             result = replace(result, ended=True)
-        return result if self.loss is None else replace(result, loss=self.loss.loss)
+        if self.progress.losses:
+            return replace(result, loss=_late_mean(self.progress.losses))
+        # A pass over everything would take longer than the fit, which ended before its first tile.
+        seen = self.glimpse.estimate(stack(result.factors))
+        return replace(result, loss=seen.loss, loss_error=seen.error)
 
     def look(self) -> None:
         """Tiles add rows to the history as they are finished."""
@@ -155,7 +159,6 @@ class TileDescents:
         run.seen[where] += found.seen
         run.cells += found.weight
         run.losses.append((found.loss_before, found.weight))
-        self.loss = _late_mean(run.losses)
         self.tracker.entries += found.entries
         self.tracker.epoch += 1
         # The latest factors are the best, whatever noise makes of their loss.
@@ -200,13 +203,10 @@ class TileDescents:
         )
 
 
-def _late_mean(losses: list[tuple[float, float]]) -> Estimate:
-    """The mean over the tiles of the second half, when the model was good already, and its standard
-    error."""
+def _late_mean(losses: list[tuple[float, float]]) -> float:
+    """The mean over the tiles of the second half, when the model was good already."""
     late = np.array(losses[len(losses) // 2 :])
-    mean = float(np.average(late[:, 0], weights=late[:, 1]))
-    error = float(late[:, 0].std(ddof=1) / math.sqrt(len(late))) if len(late) > 1 else 0.0
-    return Estimate(mean, error)
+    return float(np.average(late[:, 0], weights=late[:, 1]))
 
 
 def check_tiles(problem: Problem, solver: str) -> None:

@@ -132,9 +132,9 @@ class Tracker:
         """
         return self.settings.journal.loop((self, *others))
 
-    def follow(self, loop: Callable[[], Status]) -> Result:
-        """Start the clock and run a loop to its end, whatever ends it."""
-        return self.stage(lambda: self._followed(loop))
+    def follow(self, loop: Callable[[], Status], *others: Any) -> Result:
+        """Start the clock and run a loop to its end, whatever ends it; see `stage`."""
+        return self.stage(lambda: self._followed(loop), *others)
 
     def _followed(self, loop: Callable[[], Status]) -> Result:
         self.start_clock()

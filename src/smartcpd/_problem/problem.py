@@ -16,6 +16,7 @@ from smartcpd import constraints, losses, mirrors, sampling, steps
 from smartcpd._data.opening import as_storage
 from smartcpd._data.storage import Storage
 from smartcpd._problem.loss_choice import choose_loss
+from smartcpd._problem.units import unit_of
 from smartcpd.constraints import Constraint
 from smartcpd.errors import IncompatibleError, InvalidDataError, InvalidParameterError
 from smartcpd.losses import Domain, Loss
@@ -87,11 +88,17 @@ class Problem:
         storage.check(resolved_loss)
         if needs_nonnegative:
             _check_scale(storage.typical(), resolved_loss)
+        unit_of(storage, resolved_loss, chosen)  # refuses what is beyond the range of numbers
         return cls(storage, int(rank), resolved_loss, chosen, phases, chosen_sampler)
 
     @property
     def shape(self) -> tuple[int, ...]:
         return self.storage.shape
+
+    @property
+    def unit(self) -> float:
+        """The power of two by which the data is divided before it is fitted, 1 for most data."""
+        return unit_of(self.storage, self.loss, self.constraints)
 
     def stored_as(self, kind: type[Kind]) -> Kind:
         """The storage, for whoever serves problems of one kind of storage only."""

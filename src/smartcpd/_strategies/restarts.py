@@ -227,7 +227,7 @@ class Restarts:
         return self.stop.is_set()
 
     def _scored(self, result: Result) -> Scored:
-        loss, error = result.loss, 0.0
+        loss, error = result.loss, result.loss_error
         if loss is None:
             loss, error = self._exact.estimate(stack(result.factors))
         return Scored(result, loss, loss + self.problem.penalty(result.factors), error)

@@ -30,9 +30,11 @@ def with_settled_rows(problem: Problem, result: Result, n_threads: int) -> Resul
     be had or would take long next to the fit; call it within `threads.limited_to`.
     """
     rule = Rule(problem.constraints[MODE])
+    if not result.history or not result.status.converged or rule.bounds is None:
+        return None
     n_entries = entries_a_pass(problem.storage, problem.loss, result.factors)
     last = result.history[-1]
-    if not result.status.converged or rule.bounds is None or last.entries < FEWEST * n_entries:
+    if last.entries < FEWEST * n_entries:
         return None
     began = time.perf_counter()
     slices = slices_of(problem.storage, problem.loss, result.factors, MODE, n_threads)

@@ -73,6 +73,9 @@ class SubtensorFit:
         whole = stack(extension.filled(result.factors))
         self.tracker.begin_with(np.clip(whole, self.region.low, self.region.high))
         if result.ended:
+            # Whatever ended the inner fit ended this one, which may then be resumed.
+            self.tracker.ended = True
+            self.tracker.stopped = self.tracker.stopped or fit.tracker.stopped
             raise EndedError(result.status)
         return result.factors
 

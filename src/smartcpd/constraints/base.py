@@ -48,6 +48,11 @@ class Constraint(Piece):
         """Whether entries may be negative."""
         return False
 
+    @property
+    def penalises(self) -> bool:
+        """Whether it costs something to have some allowed entries rather than others."""
+        return type(self).penalty is not Constraint.penalty
+
     def within(self, *, nonnegative: bool) -> Constraint:
         """Return this constraint for a loss whose model must (or need not) be nonnegative."""
         return self

@@ -46,6 +46,10 @@ class ShardedTensor(PartitionedTensor):
         """Return the entries of a part."""
         return self.pool.tensor.entries(number)
 
+    def each_bytes(self) -> Iterator[bytes]:
+        """Yield what the parts are kept as."""
+        return self.pool.tensor.each_bytes()
+
     @property
     def bytes_on_disk(self) -> int:
         """Bytes of the parts on disk."""

@@ -55,6 +55,10 @@ class Loss(Formulas):
     tolerant: ClassVar[str | None] = None
     """How a message spells a loss that minds gross errors less."""
 
+    homogeneity: ClassVar[float | None] = None
+    """The p for which l(s x, s m) = s^p l(x, m) for every s > 0, if there is one: data in other
+    units then has the same fit in those units."""
+
     def knows(self, statistic: str) -> bool:
         """Whether this loss defines "variance", "log_base", "tails" or "simulate"."""
         return getattr(type(self), statistic) is not getattr(Loss, statistic)

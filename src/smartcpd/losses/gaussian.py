@@ -33,6 +33,7 @@ class Gaussian(Loss):
     dispersion = Dispersion.OPEN
     has_typical_data = True
     tolerant = "huber(delta)"
+    homogeneity = 2.0
 
     @property
     def divergence(self):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from smartcpd._data.opening import as_storage
 from smartcpd._data.storage import Dense, SparseTensor, Storage
 from smartcpd._data.storage.conversion import as_sparse
 from smartcpd._data.storage.entries import Entries, smallest
+from smartcpd._kernels.condensing import condensed
 from smartcpd.errors import InvalidDataError
 from smartcpd.partitions.figures import Figures
 from smartcpd.partitions.tensor import PartitionedTensor
@@ -26,6 +27,12 @@ class HeldParts(PartitionedTensor):
 
     def entries(self, number: int) -> Entries:
         return self.held[number]
+
+    def each_bytes(self) -> Iterator[bytes]:
+        for entries in self.held:
+            weights = [] if entries.weights is None else [entries.weights]
+            for array in (*entries.columns, entries.values, *weights):
+                yield from condensed(array)
 
     @property
     def bytes_on_disk(self) -> int:

@@ -103,11 +103,8 @@ def _checked(folder: Path, content: dict[str, Any]) -> Manifest:
             if content.get(name) is not None
         }
         manifest = Manifest(**(content | tuples), parts=parts)
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise _damaged(folder, error) from None
-    for part in manifest.parts:
-        if not (folder / part.file).is_file():
-            raise DataNotFoundError(f"{folder / part.file} is missing; write the folder anew.")
     return manifest
 
 

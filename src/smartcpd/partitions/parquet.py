@@ -68,5 +68,7 @@ def read_entries(path: Path, order: int, weighted: bool) -> Entries:
         raise InvalidDataError(
             f"{path} cannot be read: {reason(error)} Write the folder anew."
         ) from None
+    if any(np.ma.is_masked(found[name]) for name in names):
+        raise InvalidDataError(f"{path} has cells without a value; write the folder anew.")
     columns = [np.asarray(found[name]) for name in names]
     return Entries(columns[:order], columns[order], columns[order + 1] if weighted else None)

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from smartcpd._common import memory
+from smartcpd._common.hashing import file_bytes
 from smartcpd._common.prefetching import prefetched
 from smartcpd._common.stacked import offsets
 from smartcpd._data.event_sums import Sum, event_sum
@@ -21,6 +22,7 @@ from smartcpd._data.storage.events import Events
 from smartcpd._data.storage.sparse import SparseTensor, read_events
 from smartcpd.errors import IncompatibleError, InvalidDataError
 from smartcpd.losses import Loss
+from smartcpd.partitions.checking import check_entries, check_figures, check_manifest
 from smartcpd.partitions.described import DescribedStorage
 from smartcpd.partitions.fit_needs import PartitionedFitNeeds
 from smartcpd.partitions.manifest import FIGURES, LABELS, Manifest
@@ -86,13 +88,9 @@ class PartitionedTensor(DescribedStorage):
         """Open a folder: read its manifest, but no entries."""
         folder = Path(path)
         manifest = Manifest.read(folder)
-        try:
-            with np.load(folder / FIGURES, allow_pickle=False) as held:
-                figures = dict(held)
-        except (OSError, ValueError) as error:
-            raise InvalidDataError(
-                f"{folder / FIGURES} cannot be read ({error}); write the folder anew."
-            ) from None
+        check_manifest(folder, manifest)
+        figures = _arrays(folder / FIGURES)
+        check_figures(folder, manifest, figures)
         return cls(folder, manifest, None, figures)
 
     def labelled(self) -> PartitionedTensor | LabelledTensor:
@@ -100,9 +98,13 @@ class PartitionedTensor(DescribedStorage):
         names, kinds = self.manifest.names, self.manifest.kinds
         if names is None or kinds is None:
             return self
-        with np.load(self.path / LABELS, allow_pickle=False) as held:
-            labels = [held[f"labels_{n}"] for n in range(len(names))]
-        modes = tuple(map(Mode, names, labels, kinds))
+        labels = _arrays(self.path / LABELS)
+        wanted = [f"labels_{n}" for n in range(len(names))]
+        if not labels.keys() >= set(wanted):
+            raise InvalidDataError(
+                f"{self.path / LABELS} has no labels for some modes; write the folder anew."
+            )
+        modes = tuple(map(Mode, names, [labels[name] for name in wanted], kinds))
         return LabelledTensor(self, modes, self.manifest.notes)
 
     def within(self, max_memory: str | int | None) -> PartitionedTensor | SparseTensor:
@@ -210,7 +212,10 @@ class PartitionedTensor(DescribedStorage):
     def entries(self, number: int) -> Entries:
         """Return the entries of a part."""
         part = self.manifest.parts[number]
-        return read_entries(self.path / part.file, len(self.shape), self.weighted)
+        path = self.path / part.file
+        entries = read_entries(path, len(self.shape), self.weighted)
+        check_entries(path, self.manifest, part, entries)
+        return entries
 
     def pieces(self, size: int) -> Iterator[tuple[list[np.ndarray], np.ndarray]]:
         for _, entries in prefetched(range(self.n_parts), self.entries):
@@ -226,6 +231,11 @@ class PartitionedTensor(DescribedStorage):
         """Yield the values of all entries, part by part."""
         for number in range(self.n_parts):
             yield self.entries(number).values
+
+    def each_bytes(self) -> Iterator[bytes]:
+        """Yield what the parts are kept as, for a digest: every byte has a part in it."""
+        for part in self.manifest.parts:
+            yield from file_bytes(self.path / part.file)
 
     @property
     def bytes_on_disk(self) -> int:
@@ -277,6 +287,15 @@ class PartitionedTensor(DescribedStorage):
             local[row_range.mode] -= row_range.first
             local += offsets(row_range.shape)[:-1, None]
             yield here, events, np.ascontiguousarray(local, np.uint32)
+
+
+def _arrays(path: Path) -> dict[str, np.ndarray]:
+    """Return the arrays of a file that belongs to a folder."""
+    try:
+        with np.load(path, allow_pickle=False) as held:
+            return dict(held)
+    except Exception as error:  # NumPy lets errors of its parsers through, of many types
+        raise InvalidDataError(f"{path} cannot be read ({error}); write the folder anew.") from None
 
 
 def near_events(entries: Entries, row_range: RowRange) -> Events:

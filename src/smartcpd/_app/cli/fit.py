@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import shlex
 import sys
+from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
@@ -112,11 +113,11 @@ class Job:
             say(line, quiet)
         new = not self.folder.path.exists()
         saving: dict[str, Any] = {"resume": resume}
-        if checkpoint_every > 0 or resume:
-            saving["checkpoint"] = self.folder.checkpoint
-            saving["checkpoint_every"] = checkpoint_every or NEVER
         try:
             self.folder.claim(resume, self.rank * sum(X.shape))
+            if checkpoint_every > 0 or resume:
+                saving["checkpoint"] = self.folder.checkpoint
+                saving["checkpoint_every"] = checkpoint_every or NEVER
             result = fitting.fit(
                 X,
                 self.rank,
@@ -128,9 +129,17 @@ class Job:
         except KeyboardInterrupt:
             raise KeyboardInterrupt(self._how_to_go_on()) from None
         except BaseException:
-            if new:
+            if not resume:
                 self.folder.abandon()
+            if new:
+                with suppress(OSError):  # somebody else's files are in it
+                    self.folder.path.rmdir()
             raise
+        if result.status.interrupted and self.folder.complete and self.folder.resumable:
+            raise KeyboardInterrupt(
+                f"Interrupted: the run that was in {self.folder.path} before is still there, and "
+                "--resume goes on with the new one."
+            )
         say("Writing the report ...", quiet)
         try:
             run = self._saved(result, chosen, getattr(X, "notes", ()))
@@ -145,12 +154,12 @@ class Job:
                 "--resume."
             ) from error
         if not result.status.interrupted:
-            self.folder.drop_checkpoint()
+            self.folder.checkpoints.drop()
         return run
 
     def _how_to_go_on(self, found: bool = False) -> str:
         """Say how to go on after an interruption; ``found`` says that there was a model to save."""
-        if found and self.folder.header.exists():
+        if found and self.folder.replaced:
             folder = shlex.quote(str(self.folder.path))
             return (
                 f"Interrupted: the model is in {self.folder.path}, and 'smartcpd report {folder}' "
@@ -166,10 +175,11 @@ class Job:
 
         examination = Examination.of(result)
         run = self._record(examination, chosen, notes)
-        self.folder.save_model(run)
-        quality, diagnosis = examination.figures()
-        run = dataclasses.replace(run, quality=quality, diagnosis=diagnosis)
-        self.folder.finish(run)
+        with self.folder.replacement() as beside:
+            beside.save_model(run)
+            quality, diagnosis = examination.figures()
+            run = dataclasses.replace(run, quality=quality, diagnosis=diagnosis)
+            beside.finish(run)
         return run
 
     def _record(self, examination: Any, chosen: Any, notes: tuple[str, ...]) -> Any:

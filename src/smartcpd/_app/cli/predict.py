@@ -12,6 +12,7 @@ import typer
 from smartcpd._app.cli.console import print_json, say
 from smartcpd._app.cli.options import Json, RunPath
 from smartcpd._app.cli.table_options import ReadingOptions
+from smartcpd._common.spreadsheets import inert
 
 AS_FITTED = ("date_format", "decimal", "thousands", "na")
 
@@ -79,8 +80,14 @@ def predict(
         print_json([dict(zip(headings, row, strict=True)) for row in rows])
         return
     out = csv.writer(sys.stdout, lineterminator="\n")
-    out.writerow(headings)
-    out.writerows(["" if x is None else x for x in row] for row in rows)
+    out.writerow(map(inert, headings))
+    out.writerows([_cell(x) for x in row] for row in rows)
+
+
+def _cell(value: Any) -> Any:
+    if value is None:
+        return ""
+    return inert(value) if isinstance(value, str) else value
 
 
 def _predicted(run: Any, cells: Any) -> tuple[np.ndarray, np.ndarray | None]:

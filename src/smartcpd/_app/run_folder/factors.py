@@ -8,10 +8,11 @@ import re
 from pathlib import Path
 
 from smartcpd._common.atomic import replace_file
+from smartcpd._common.spreadsheets import inert
 from smartcpd._fitting.model import CPModel
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""How a cell begins that spreadsheets would run."""
+LONGEST = 120
+"""Bytes of a name of a file; with what is added to it, file systems allow 255 or fewer."""
 
 
 def write_factors(folder: Path, model: CPModel) -> list[Path]:
@@ -28,10 +29,9 @@ def write_factors(folder: Path, model: CPModel) -> list[Path]:
     ):
         text = io.StringIO()
         out = csv.writer(text, lineterminator="\n")
-        out.writerow([mode.name, *(f"component {r}" for r in range(1, model.rank + 1))])
-        is_text = mode.labels.dtype.kind == "U"
+        out.writerow([inert(mode.name), *(f"component {r}" for r in range(1, model.rank + 1))])
         for label, row in zip(mode.text(), A.tolist(), strict=True):
-            out.writerow([_inert(label) if is_text else label, *row])
+            out.writerow([inert(label), *row])
         paths.append(folder / f"{name}.csv")
         replace_file(paths[-1], text.getvalue().encode(errors="replace"))
     return paths
@@ -42,7 +42,7 @@ def file_names(names: list[str]) -> list[str]:
     found: list[str] = []
     taken: set[str] = set()
     for n, name in enumerate(names):
-        safe = re.sub(r"[^\w .@-]+", "_", name).strip(" .")[:80] or f"mode {n}"
+        safe = _shortened(re.sub(r"[^\w .@-]+", "_", name)).strip(" .") or f"mode {n}"
         while safe.lower() in taken:
             safe += "_"
         taken.add(safe.lower())
@@ -50,6 +50,6 @@ def file_names(names: list[str]) -> list[str]:
     return found
 
 
-def _inert(label: str) -> str:
-    """Labels come from data, which may have been written to be run by a spreadsheet."""
-    return f"'{label}" if label.startswith(FORMULA) else label
+def _shortened(name: str) -> str:
+    """The beginning of a name: file systems count bytes, and most letters take two or three."""
+    return name[:80].encode(errors="replace")[:LONGEST].decode(errors="ignore")

@@ -5,16 +5,19 @@ from __future__ import annotations
 import os
 import shutil
 import uuid
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from smartcpd._app.run_folder.checkpoints import CheckpointFolders
 from smartcpd._app.run_folder.factors import write_factors
 from smartcpd._app.run_folder.record import RunRecord
 from smartcpd._fitting import persistence
-from smartcpd._problem.checkpoints.journal import HEADER as CHECKPOINT_HEADER
 from smartcpd.errors import InvalidDataError, InvalidParameterError, ModelNotFoundError
 from smartcpd.report import write_report
 
+RESULTS = ("report.html", "factors", "model.npz", "model.json")
+"""What a run leaves in its folder, in the order in which it is put there."""
 REPORT_BYTES = 500_000
 BYTES_A_NUMBER = 8 + 20
 """Bytes that a number of a factor takes: in the model, and as text for spreadsheets."""
@@ -24,7 +27,8 @@ class RunFolder:
     """The folder of a run.
 
     It holds ``model.npz`` and ``model.json``, which `CPModel.load` reads too,
-    ``factors/<mode>.csv``, ``report.html`` and, while the run goes on, ``checkpoint/``.
+    ``factors/<mode>.csv``, ``report.html`` and, while a run goes on, ``checkpoint/``, or
+    ``checkpoint-2/`` and so on while it does so beside an older one that it is to replace.
 
     Parameters
     ----------
@@ -46,17 +50,30 @@ class RunFolder:
         self.header = self.path / "model.json"
         self.report = self.path / "report.html"
         self.factors = self.path / "factors"
-        self.checkpoint = self.path / "checkpoint"
+        self.checkpoints = CheckpointFolders(self.path)
+        self.replaced = False
+        """Whether a run was put here by `replacement`, at least its model."""
+
+    @property
+    def checkpoint(self) -> Path:
         """The folder of the checkpoint of a run that goes on."""
+        return self.checkpoints.current
 
     @property
     def resumable(self) -> bool:
         """Whether there is a checkpoint to go on from."""
-        return (self.checkpoint / CHECKPOINT_HEADER).exists()
+        return self.checkpoints.resumable
 
-    def drop_checkpoint(self) -> None:
-        """Remove the checkpoint of a run that has ended."""
-        shutil.rmtree(self.checkpoint, ignore_errors=True)
+    @property
+    def complete(self) -> bool:
+        """Whether a run is here that was not interrupted."""
+        try:
+            run = persistence.read_run(self.model)
+            return run is None or not run["status"]["interrupted"]
+        except (InvalidDataError, KeyError, TypeError):  # whatever it is, it is not ours to remove
+            return True
+        except OSError:
+            return False
 
     def check(self, force: bool = False, resume: bool = False) -> None:
         """Raise an error unless a run may be written here.
@@ -76,8 +93,8 @@ class RunFolder:
     def claim(self, resume: bool = False, n_numbers: int = 0) -> None:
         """Make the folder ready for a run that `check` allowed, with so many numbers in its model.
 
-        What could not be written when the fit is done is refused before it begins. A checkpoint of
-        another run is removed.
+        What could not be written when the fit is done is refused before it begins. Nothing of
+        another run goes: a new run has a checkpoint of its own, beside those that are there.
         """
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -97,13 +114,41 @@ class RunFolder:
                 f"{free / 1e6:,.3g} MB left. Make room, or choose another folder with --out."
             )
         if not resume:
-            self.drop_checkpoint()
+            self.checkpoints.begin()
 
     def abandon(self) -> None:
-        """Leave nothing behind of a run that failed before there was a model."""
-        self.drop_checkpoint()
-        with suppress(OSError):  # somebody else's files are in it
-            self.path.rmdir()
+        """Leave nothing behind of a new run that failed before there was a model."""
+        shutil.rmtree(self.checkpoint, ignore_errors=True)
+
+    @contextmanager
+    def replacement(self) -> Iterator[RunFolder]:
+        """Yield a folder beside what is here, which takes its place when the run in it is whole.
+
+        A run that is broken off when its model was saved takes the place as well if the user wants
+        to stop, or if there is no other run here and no checkpoint to make it anew from.
+        """
+        beside = RunFolder(self.path / f".new-{uuid.uuid4().hex}")
+        try:
+            yield beside
+            self._take(beside)
+        except BaseException as error:
+            wanted = isinstance(error, KeyboardInterrupt) or not (self.complete and self.resumable)
+            if wanted and beside.header.exists():
+                self._take(beside)
+            raise
+        finally:
+            shutil.rmtree(beside.path, ignore_errors=True)
+
+    def _take(self, beside: RunFolder) -> None:
+        """Put a run in the place of the one that is here; its description comes last."""
+        for name in RESULTS:
+            old, new = self.path / name, beside.path / name
+            if old.is_dir() or not new.exists():
+                with suppress(FileNotFoundError):
+                    os.rename(old, beside.path / f"old-{name}")
+            if new.exists():
+                os.replace(new, old)
+        self.replaced = True
 
     def _check_free(self) -> None:
         if self.header.exists():
@@ -118,6 +163,12 @@ class RunFolder:
             raise InvalidParameterError(
                 f"{self.path} holds a run that is not finished. Go on with --resume, or replace "
                 "it with --force."
+            )
+        strangers = [name for name in RESULTS if (self.path / name).exists()]
+        if strangers:
+            raise InvalidParameterError(
+                f"{self.path} holds {', '.join(strangers)} but no run, and a run would replace "
+                "that. Choose another folder with --out, or replace it with --force."
             )
 
     def _check_resumable(self) -> None:

@@ -50,7 +50,8 @@ def library(path: Path, *names: str) -> Any:
 
 def damaged(path: Path, title: str, error: Exception) -> InvalidDataError:
     """Return the error for a file that a library cannot read as what its name says."""
-    said = str(error).splitlines()[0] if str(error) else type(error).__name__
+    lines = str(error).splitlines()
+    said = lines[0].rstrip(".") if lines else type(error).__name__
     return InvalidDataError(
         f"{path} cannot be read as {title}: it is truncated, damaged or something else ({said})."
     )

@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from smartcpd._common.atomic import replaced
+from smartcpd._common.memory import check_claim
 from smartcpd._data.files.content import dense_array, real_array
 from smartcpd._data.files.format import Format, chosen_member, damaged, library
+from smartcpd.errors import SmartCPDError
 
 
 @contextmanager
@@ -19,17 +21,20 @@ def opened(path: Path) -> Iterator[Any]:
     """Yield the file as h5py sees it; refuse one that is no HDF5 file."""
     h5py = library(path, "h5py")
     try:
-        file = h5py.File(path, "r")
-    except OSError as error:
+        with h5py.File(path, "r") as file:
+            yield file
+    except (SmartCPDError, MemoryError):
+        raise
+    except Exception as error:  # damage shows wherever h5py meets it, as errors of many types
         raise damaged(path, "HDF5", error) from None
-    with file:
-        yield file
 
 
 def read_dataset(path: Path, member: str | None, accept: Callable[[str], bool]) -> np.ndarray:
     """Return a data set as an array; ``accept`` leaves out what the format uses for itself."""
     with opened(path) as file:
-        return real_array(path, _found(path, file, member, accept)[()])
+        found = _found(path, file, member, accept)
+        check_claim(path, found.nbytes)
+        return real_array(path, found[()])
 
 
 def _read(path: Path, member: str | None) -> Any:

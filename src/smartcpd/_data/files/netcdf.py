@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from smartcpd._common.atomic import replaced
+from smartcpd._common.memory import check_claim
 from smartcpd._data.files.content import dense_array, real_array
 from smartcpd._data.files.format import Format, chosen_member, damaged, library
 from smartcpd._data.labels import LabelledTensor, taken_off
-from smartcpd.errors import InvalidDataError
+from smartcpd.errors import SmartCPDError
 
 CLASSIC = b"CDF"
 """The first bytes of files of netCDF 3; those of netCDF 4 are HDF5."""
@@ -32,8 +33,9 @@ def _read(path: Path, member: str | None) -> LabelledTensor:
             variables = dict(dataset.data_vars)
             shapes = {str(k): v.shape for k, v in variables.items() if v.dtype.kind in "buif"}
             name = chosen_member(path, member, shapes, [str(k) for k in variables])
+            check_claim(path, dataset[name].nbytes)
             array = dataset[name].load()
-    except InvalidDataError:
+    except (SmartCPDError, MemoryError):
         raise
     except Exception as error:  # the libraries beneath xarray have error types of their own
         raise damaged(path, "netCDF", error) from None

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from smartcpd._common.atomic import replaced
+from smartcpd._common.memory import check_claim
 from smartcpd._data.files.content import real_array
 from smartcpd._data.files.format import Format, Tensor, chosen_member
 from smartcpd._data.labels import LabelledTensor, Mode, taken_off
@@ -30,6 +31,7 @@ def _read(path: Path, member: str | None) -> Tensor:
             if isinstance(archive, np.ndarray):
                 raise InvalidDataError(f"{path} is a single array; rename it to end with .npy.")
             with archive:
+                check_claim(path, sum(member.file_size for member in archive.zip.infolist()))
                 return _chosen(path, member, archive)
         except (SmartCPDError, MemoryError):
             raise
@@ -41,7 +43,7 @@ def _read(path: Path, member: str | None) -> Tensor:
 def _chosen(path: Path, member: str | None, archive: Any) -> Tensor:
     names = set(archive.files)
     if member is None and "format" in names and _text(archive["format"]) == OWN:
-        return _own(archive)
+        return _own(path, archive)
     if member is None and names >= SCIPY_KEYS:
         return _from_scipy(path)
     return _one_array(path, member, archive)
@@ -77,10 +79,10 @@ def _from_scipy(path: Path) -> SparseTensor:
     return SparseTensor.of(sparse.load_npz(path))
 
 
-def _own(archive: Any) -> Tensor:
+def _own(path: Path, archive: Any) -> Tensor:
     shape = tuple(archive["shape"].tolist())
     if "array" in archive.files:
-        tensor: Any = archive["array"]
+        tensor: Any = real_array(path, archive["array"])
     else:
         indices = tuple(archive[f"index_{n}"] for n in range(len(shape)))
         tensor = SparseTensor(indices, archive["values"], shape, str(archive["absent"]))

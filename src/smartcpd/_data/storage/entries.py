@@ -70,6 +70,25 @@ def checked_columns(indices: Any) -> list[np.ndarray]:
     return columns
 
 
+def check_pointers(X: Any) -> None:
+    """Raise an error unless the pointers of a compressed sparse array lie within its indices.
+
+    SciPy and pydata follow them without looking when they turn such an array into a list of cells.
+    """
+    pointers = getattr(X, "indptr", None)
+    if pointers is None:
+        return
+    starts, count = np.asarray(pointers), len(X.indices)
+    rising = (
+        starts.ndim == 1 and starts.dtype.kind in "iu" and bool((starts[1:] >= starts[:-1]).all())
+    )
+    if not rising or (starts.size and (starts[0] != 0 or starts[-1] > count)):
+        raise InvalidDataError(
+            f"The pointers (indptr) of X, {type(X).__name__} of shape {X.shape}, do not rise from "
+            f"0 to its {count:,} indices: it is damaged. Make or fetch it again."
+        )
+
+
 def checked_values(values: Any, count: int) -> np.ndarray:
     numbers = np.asarray(values)
     if numbers.dtype.kind not in "buif":

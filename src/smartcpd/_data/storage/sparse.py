@@ -13,6 +13,7 @@ from smartcpd._common.stacked import offsets
 from smartcpd._data.storage.base import SparseStorage, random_cells
 from smartcpd._data.storage.entries import (
     canonical,
+    check_pointers,
     checked_columns,
     checked_shape,
     checked_values,
@@ -120,6 +121,7 @@ class SparseTensor(SparseStorage):
             # An sptensor keeps its values as a column; one without nonzeros has no columns at all.
             subs = np.asarray(X.subs).reshape(-1, len(X.shape))
             return cls(subs, np.asarray(X.vals).reshape(-1), X.shape, absent)
+        check_pointers(X)
         coo = X.tocoo() if hasattr(X, "tocoo") else X
         coords = coo.coords if hasattr(coo, "coords") else (coo.row, coo.col)
         if np.any(getattr(coo, "fill_value", 0) != 0):

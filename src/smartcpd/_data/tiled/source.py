@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from smartcpd.errors import InvalidDataError
+from smartcpd._data.storage.entries import MAX_ROWS
+from smartcpd.errors import InvalidDataError, SmartCPDError
 
 Edges = tuple[np.ndarray, ...]
 """For each mode, where blocks begin, and where the last one ends."""
 
 CHUNKED = {"zarr": "a Zarr array", "h5py": "an HDF5 data set", "dask": "a Dask array"}
 """What messages call the arrays that tell their chunks, by the package that they come from."""
+
+MANY_CHUNKS, MANY_CHUNKS_A_MODE = 1 << 16, 1 << 22
+"""Number of chunks in all from which they must not be tiny, and the most that a mode may have."""
+FEW_CELLS = 256
+"""Cells of a chunk below which it takes longer to find than to read."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +49,19 @@ class Source:
         return math.prod(self.shape)
 
     def read(self, where: tuple[slice, ...]) -> np.ndarray:
-        return np.asarray(self.array[where])
+        """Return the cells of a block; damage to what is on disk shows here."""
+        try:
+            return np.asarray(self.array[where])
+        except (SmartCPDError, MemoryError):
+            raise
+        except Exception as error:  # libraries let errors of their codecs through, of any type
+            said = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+            pairs = zip(where, self.shape, strict=True)
+            cells = ", ".join(f"{part.start or 0}:{part.stop or size}" for part, size in pairs)
+            raise InvalidDataError(
+                f"X[{cells}] cannot be read from {self.title} of shape {self.shape} ({said}): it "
+                "is damaged, or the file is gone. Fetch or write it again."
+            ) from error
 
     def whole(self) -> np.ndarray:
         return self.read(tuple(slice(None) for _ in self.shape))
@@ -69,7 +89,27 @@ def _checked(X: Any, title: str, chunks: Sequence[Any] | None) -> Source:
         raise InvalidDataError(
             f"X must have at least two modes, none of them empty; got {title} of shape {X.shape}."
         )
+    if sum(shape) >= MAX_ROWS:
+        raise InvalidDataError(
+            f"{title} claims the shape {shape}, and its factors would have {sum(shape):,} rows in "
+            f"all; the limit is {MAX_ROWS:,}. Pass a part of it."
+        )
+    if chunks:
+        _check_chunks(title, shape, chunks)
     return Source(X, title, _edges(shape, chunks) if chunks else None)
+
+
+def _check_chunks(title: str, shape: tuple[int, ...], chunks: Sequence[Any]) -> None:
+    """Refuse chunks so small that reading them takes far longer than what is in them is worth."""
+    pairs = zip(shape, chunks, strict=True)
+    counts = [len(c) if isinstance(c, tuple | list) else -(-n // int(c)) for n, c in pairs]
+    total = math.prod(counts)
+    cells = math.prod(shape) / max(total, 1)
+    if max(counts) > MANY_CHUNKS_A_MODE or (total > MANY_CHUNKS and cells < FEW_CELLS):
+        raise InvalidDataError(
+            f"{title} of shape {shape} comes in {total:,} chunks of about {cells:,.3g} cells, and "
+            f"each is read by itself. Store it in larger chunks, of {FEW_CELLS:,} cells at least."
+        )
 
 
 def _edges(shape: tuple[int, ...], chunks: Sequence[Any]) -> Edges:
@@ -81,6 +121,27 @@ def _edges(shape: tuple[int, ...], chunks: Sequence[Any]) -> Edges:
         else:
             edges.append(np.append(np.arange(0, size, int(chunk)), size).astype(np.int64))
     return tuple(edges)
+
+
+def files_of(X: Any) -> list[Path]:
+    """The files that an array is kept in; none where they are not known, or are not local."""
+    module = type(X).__module__.split(".")[0]
+    if module == "zarr":
+        root = getattr(X.store, "root", None)
+        return [] if root is None else _files_in(Path(root) / X.path)
+    if module == "h5py":
+        return _files_in(Path(X.file.filename))
+    if module == "xarray":
+        return _files_in(Path(str(X.encoding.get("source", ""))))
+    if isinstance(X, np.memmap) and isinstance(X.filename, str | os.PathLike):
+        return _files_in(Path(X.filename))
+    return []
+
+
+def _files_in(path: Path) -> list[Path]:
+    if path.is_dir() and path != Path():
+        return [file for file in path.rglob("*") if file.is_file()]
+    return [path] if path.is_file() else []
 
 
 def joined(edges: Edges, n_cells: float) -> Edges:

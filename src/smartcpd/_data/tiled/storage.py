@@ -32,6 +32,8 @@ TILE_SHARE = 0.35
 """The share of the memory that a tile may take: there are two, the one in use and the next, and
 what a fit needs itself.
 """
+MOST_TILES = 1 << 18
+"""The most tiles that an epoch may have: they are drawn from a list that is in memory."""
 BLOCK_SHARE = 0.2
 """The share of the memory that a block may take while its cells are put into a tile."""
 
@@ -76,6 +78,13 @@ class TiledArray(DenseStorage):
                 f"{readable(block)}, more than a fifth of max_memory={readable(self.max_memory)}. "
                 f"Allow {readable(block / BLOCK_SHARE)}, or store it in smaller chunks."
             )
+        if self.tiling.count > MOST_TILES:
+            raise InvalidParameterError(
+                f"{self.source.title} of shape {self.shape} claims "
+                f"{readable(self.n_cells * self.source.dtype.itemsize)}, which with max_memory="
+                f"{readable(self.max_memory)} would be read in {self.tiling.count:,} tiles; the "
+                f"limit is {MOST_TILES:,}. Allow more memory, or pass a part of it."
+            )
 
     @cached_property
     def edges(self) -> Edges:
@@ -92,6 +101,11 @@ class TiledArray(DenseStorage):
     @property
     def dtype(self) -> np.dtype:
         return self.source.dtype
+
+    @property
+    def on_disk(self) -> list[Any]:
+        """The arrays that blocks are read from: cells and, if there are any, masks and weights."""
+        return [x for x in (self.source.array, self.mask, self.weights) if x is not None]
 
     @property
     def cell_bytes(self) -> int:

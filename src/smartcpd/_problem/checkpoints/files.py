@@ -4,37 +4,53 @@ from __future__ import annotations
 
 import io
 import json
-import zipfile
-import zlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from smartcpd._common.atomic import replace_file
+from smartcpd._common.hashing import digest
 from smartcpd._problem.checkpoints.values import TAG
 from smartcpd.errors import CheckpointError
 
 TREE = "tree"
+MAGIC = b"smartcpd checkpoint 1\n"
+"""The first line of a file; two more have the mark of the fit and the digest of what follows."""
 
 
-def write_tree(path: Path, tree: Any) -> None:
+def write_tree(path: Path, tree: Any, mark: str) -> None:
+    """Write a tree; ``mark`` is that of the fit and the part of it that it belongs to."""
     arrays: dict[str, np.ndarray] = {}
     text = json.dumps(_without_arrays(tree, arrays)).encode()
     buffer = io.BytesIO()
     np.savez(buffer, **{TREE: np.frombuffer(text, np.uint8)}, **arrays)  # type: ignore[arg-type]
-    replace_file(path, buffer.getvalue())
+    content = buffer.getvalue()
+    head = f"{digest([mark.encode()])}\n{digest([content])}\n".encode()
+    replace_file(path, MAGIC + head + content)
 
 
-def read_tree(path: Path) -> Any:
+def read_tree(path: Path, mark: str) -> Any:
+    """Return the tree that was written with the same mark."""
+    whole = path.read_bytes()
+    head, _, content = whole[len(MAGIC) :].partition(b"\n")
+    told, _, content = content.partition(b"\n")
+    if not whole.startswith(MAGIC) or told.decode(errors="replace") != digest([content]):
+        raise CheckpointError(
+            f"{path} is not a checkpoint, or is damaged. Begin the fit anew, without resuming."
+        )
+    if head.decode(errors="replace") != digest([mark.encode()]):
+        raise CheckpointError(
+            f"{path} is of another fit than the checkpoint.json beside it. Put back the file that "
+            "belongs there, or begin the fit anew, without resuming."
+        )
     try:
-        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as stored:
+        with np.load(io.BytesIO(content), allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in stored.files}
         return _with_arrays(json.loads(arrays.pop(TREE).tobytes()), arrays)
-    except (zipfile.BadZipFile, zlib.error, EOFError, KeyError, ValueError) as error:
+    except Exception as error:  # NumPy lets errors of its parsers through, of many types
         raise CheckpointError(
-            f"{path} is not a checkpoint, or is damaged ({error}). Begin the fit anew, without "
-            "resuming."
+            f"{path} was not written by smartcpd ({error}). Begin the fit anew, without resuming."
         ) from error
 
 

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import singledispatch
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 import numpy as np
 
 from smartcpd._common.atomic import replace_file
+from smartcpd._common.hashing import digest, file_facts
 from smartcpd._common.version import __version__
 from smartcpd._data.storage import Dense, SparseTensor, Storage
 from smartcpd._data.tiled import TiledArray
+from smartcpd._data.tiled.source import files_of
+from smartcpd._kernels.condensing import condensed
 from smartcpd._problem.problem import Problem
 from smartcpd.errors import CheckpointError
 from smartcpd.partitions.tensor import PartitionedTensor
-
-ALL_BYTES = 1 << 26
-"""The size of arrays, in bytes, up to which every byte is hashed; of longer ones, stretches from
-all over them are.
-"""
-STRETCHES = 64
 
 
 @dataclass(frozen=True)
@@ -47,9 +44,14 @@ class Identity:
         return cls(
             data_digest(problem.storage),
             settings,
-            _digest([repr(rng.bit_generator.state).encode()]),
+            digest([repr(rng.bit_generator.state).encode()]),
             int(entropy) if isinstance(entropy, int) else None,
         )
+
+    @property
+    def mark(self) -> str:
+        """A text that every file of the checkpoint is written and read with."""
+        return json.dumps([self.data, self.settings, self.random], sort_keys=True)
 
     def write(self, path: Path) -> None:
         replace_file(path, json.dumps(asdict(self), indent=2).encode())
@@ -57,7 +59,10 @@ class Identity:
     @classmethod
     def read(cls, path: Path) -> Identity:
         try:
-            return cls(**json.loads(path.read_bytes()))
+            found = cls(**json.loads(path.read_bytes()))
+            if not isinstance(found.settings, dict) or type(found.entropy) not in (int, NoneType):
+                raise TypeError("settings and entropy are missing")
+            return found
         except (ValueError, TypeError) as error:
             raise CheckpointError(
                 f"{path} does not describe a checkpoint ({error}). Begin the fit anew, without "
@@ -104,13 +109,20 @@ def _(storage: SparseTensor) -> str:
 
 @data_digest.register
 def _(storage: TiledArray) -> str:
+    """Data on disk may be larger than a fit has time to read.
+
+    It is known by the names, sizes and times of change of its files and by the cells of the
+    glimpse; where it has no files, by these cells alone.
+    """
     seen = storage.glimpse
-    return _described(storage, "in blocks", [*seen.indices, seen.x])
+    files = [path for part in storage.on_disk for path in files_of(part)]
+    facts = digest(file_facts(files))
+    return _described(storage, f"in blocks, {facts}", [*seen.indices, seen.x, seen.weights])
 
 
 @data_digest.register
 def _(storage: PartitionedTensor) -> str:
-    about = _digest([repr(storage.manifest).encode()])
+    about = digest([repr(storage.manifest).encode(), *storage.each_bytes()])
     shape = "x".join(map(str, storage.shape))
     return f"{shape} {storage.dtype}, {storage.nnz} nonzeros in parts, {about}"
 
@@ -125,17 +137,11 @@ def _remark(storage: Dense | SparseTensor) -> str:
 def _described(
     storage: Storage, kind: str, arrays: Sequence[np.ndarray], weights: np.ndarray | None = None
 ) -> str:
-    """Return the digest of arrays, of which the last one holds the values."""
+    """Return the digest of all bytes of arrays."""
     shape = "x".join(map(str, storage.shape))
     every = arrays if weights is None else [*arrays, weights]
-    return f"{shape} {arrays[-1].dtype.name}, {kind}, {_digest(map(_stretches, every))}"
-
-
-def _digest(parts: Iterable[bytes]) -> str:
-    digest = hashlib.blake2b(digest_size=8)
-    for part in parts:
-        digest.update(part)
-    return digest.hexdigest()
+    about = digest(piece for array in every for piece in condensed(array))
+    return f"{shape} {storage.dtype.name}, {kind}, {about}"
 
 
 def _plain(value: Any) -> Any:
@@ -143,17 +149,9 @@ def _plain(value: Any) -> Any:
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, np.ndarray):
-        return f"array of {value.shape}, {_digest([_stretches(value)])}"
+        return f"array of {value.shape}, {digest(condensed(value))}"
     if isinstance(value, list | tuple):
         return [_plain(part) for part in value]
     if isinstance(value, dict):
         return {str(key): _plain(part) for key, part in value.items()}
     return str(value)
-
-
-def _stretches(array: np.ndarray) -> bytes:
-    if array.nbytes <= ALL_BYTES or array.shape[0] < 2 * STRETCHES:
-        return array.tobytes()
-    rows = max(1, array.shape[0] * ALL_BYTES // array.nbytes // STRETCHES)
-    starts = np.linspace(0, array.shape[0] - rows, STRETCHES).astype(int)
-    return b"".join(array[start : start + rows].tobytes() for start in starts)

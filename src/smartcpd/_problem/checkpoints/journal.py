@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from smartcpd._problem.checkpoints.files import read_tree, write_tree
+from smartcpd._problem.checkpoints.folder_lock import FolderLock
 from smartcpd._problem.checkpoints.identity import Identity, check_same
 from smartcpd._problem.checkpoints.values import freeze, restore, thaw
 from smartcpd.errors import CheckpointError
@@ -65,6 +66,16 @@ class Journal:
     every: float = 30.0
     """Seconds between two writes."""
     root: Node = field(default_factory=Node)
+    mark: str = ""
+    """The fit, and the part of it, that files are bound to."""
+    lock: FolderLock | None = None
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self.lock is not None:
+            self.lock.release()
 
     def __post_init__(self) -> None:
         self._stack = [self.root]
@@ -75,8 +86,9 @@ class Journal:
         if self.path is None:
             return self
         path = self.path / f"{name}{SUFFIX}"
-        root = Node.of(read_tree(path)) if path.exists() else Node()
-        return Journal(path, self.every, root)
+        mark = f"{name} {self.mark}"
+        root = Node.of(read_tree(path, mark)) if path.exists() else Node()
+        return Journal(path, self.every, root, mark)
 
     def stage(
         self,
@@ -133,7 +145,7 @@ class Journal:
         if self.path is None:
             return
         try:
-            write_tree(self.path, self.root.plain())
+            write_tree(self.path, self.root.plain(), self.mark)
         except OSError as error:
             warnings.warn(
                 f"The checkpoint {self.path} could not be written ({error.strerror or error}); the "
@@ -180,12 +192,27 @@ def opened(
 ) -> Journal:
     """Return the journal of a fit in a folder, which is made if need be.
 
-    A fit that goes on must be the fit that was begun; another one begins with an empty folder.
+    A fit that goes on must be the fit that was begun; another one begins with an empty folder. The
+    folder is locked until the journal is closed.
     """
     path = Path(folder)
-    header = path / HEADER
     try:
         path.mkdir(parents=True, exist_ok=True)
+        lock = FolderLock(path)
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    try:
+        _prepare(path, identity, resume, n_parameters)
+    except BaseException:
+        lock.release()
+        raise
+    return Journal(path, every, mark=identity.mark, lock=lock)
+
+
+def _prepare(path: Path, identity: Identity, resume: bool, n_parameters: int) -> None:
+    """Make a folder, which is locked, ready for a fit."""
+    header = path / HEADER
+    try:
         for unfinished in path.glob(".*.tmp"):
             unfinished.unlink()
         if resume and header.exists():
@@ -196,14 +223,17 @@ def opened(
             identity.write(header)
         free = shutil.disk_usage(path).free
     except OSError as error:
-        raise CheckpointError(
-            f"Checkpoints cannot be written to {path}: {error.strerror or error}. Choose another "
-            "folder, or fit without checkpoints."
-        ) from error
+        raise _unwritable(path, error) from error
     needed = 2 * MODELS * 8 * n_parameters  # a checkpoint is replaced by one beside it
     if free < needed:
         raise CheckpointError(
             f"Checkpoints in {path} need about {needed / 1e6:,.3g} MB, and the disk has "
             f"{free / 1e6:,.3g} MB left. Choose another folder, or fit without checkpoints."
         )
-    return Journal(path, every)
+
+
+def _unwritable(path: Path, error: OSError) -> CheckpointError:
+    return CheckpointError(
+        f"Checkpoints cannot be written to {path}: {error.strerror or error}. Choose another "
+        "folder, or fit without checkpoints."
+    )

@@ -1,0 +1,107 @@
+"""Files are untrusted: whatever is in them ends in one sentence of ours, or in a tensor."""
+
+import json
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse
+import zarr
+
+import smartcpd
+from smartcpd import SmartCPD, SparseTensor
+from smartcpd.errors import InvalidDataError
+
+HERE = Path(__file__).parent
+COUNT = int(os.environ.get("SMARTCPD_SOAK_FILES", "12"))
+SEED = os.environ.get("SMARTCPD_SOAK_SEED", "0")
+
+
+def read_in_child(folder, *kinds):
+    """Read damaged files in a process of its own, which a crash would end."""
+    script = [sys.executable, HERE / "damaged_files.py", folder, SEED, str(COUNT), *kinds]
+    return subprocess.run(script, capture_output=True, text=True, timeout=60 + COUNT)
+
+
+def test_damaged_files_of_every_kind(tmp_path):
+    done = read_in_child(tmp_path)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-2000:]
+    assert ", 0 foreign errors" in done.stdout
+
+
+CRAFTED = """
+import sys
+import smartcpd
+from smartcpd.errors import InvalidDataError
+try:
+    X = smartcpd.read(sys.argv[1])
+    X.load() if hasattr(X, "load") else X
+except InvalidDataError as error:
+    print(error)
+"""
+
+
+def told(path):
+    """Return what a process of its own says of a file; it must not crash."""
+    script = [sys.executable, "-c", CRAFTED, path]
+    done = subprocess.run(script, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
+
+
+def test_pointers_that_lie(tmp_path):
+    X = scipy.sparse.random_array((50, 40), density=0.1, format="csr", random_state=0)
+    X.indptr[3] = 2**30
+    scipy.sparse.save_npz(tmp_path / "x.npz", X)
+    assert "The pointers (indptr) of X" in told(tmp_path / "x.npz")
+
+
+def test_an_index_beyond_the_shape(tmp_path):
+    path = tmp_path / "x.parts"
+    smartcpd.write(path, SparseTensor([[0, 0], [5, 1], [9, 3]], [1, 2, 3], shape=(10, 4)))
+    manifest = json.loads((path / "manifest.json").read_text())
+    manifest["shape"] = [10, 3]
+    (path / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(InvalidDataError, match=r"figures\.npz is damaged"):
+        smartcpd.read(path)
+    with np.load(path / "figures.npz") as held:
+        figures = dict(held)
+    figures |= {"sample_1": figures["sample_1"] % 3}
+    figures |= {name: figures[name][:3] for name in ("marginals_1", "row_weights_1")}
+    np.savez(path / "figures.npz", **figures)
+    assert "index 3 of mode 1 is not among its rows, 0 to 2" in told(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("first", -1), ("last", 99), ("nnz", 10**12), ("file", "../x.parquet"), ("lowest", "x")],
+)
+def test_manifests_that_lie(name, value, tmp_path):
+    path = tmp_path / "x.parts"
+    smartcpd.write(path, SparseTensor([[0, 0], [5, 1], [9, 3]], [1, 2, 3], shape=(10, 4)))
+    manifest = json.loads((path / "manifest.json").read_text())
+    manifest["parts"][0][name] = value
+    (path / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(InvalidDataError, match="is damaged"):
+        smartcpd.read(path).load()
+
+
+def test_a_raw_pickle_under_the_name_of_matlab(tmp_path):
+    (tmp_path / "x.mat").write_bytes(pickle.dumps({"X": list(range(300))}))
+    with pytest.raises(InvalidDataError, match="cannot be read as a MATLAB file"):
+        smartcpd.read(tmp_path / "x.mat")
+
+
+def test_a_damaged_chunk(tmp_path):
+    X = np.random.default_rng(0).random((8, 6, 5))
+    held = zarr.create_array(tmp_path / "x.zarr", shape=X.shape, chunks=(4, 6, 5), dtype="f8")
+    held[:] = X
+    (tmp_path / "x.zarr" / "c" / "1" / "0" / "0").write_bytes(b"nothing")
+    with pytest.raises(InvalidDataError, match=r"cannot be read from a Zarr array"):
+        smartcpd.read(tmp_path / "x.zarr")
+    with pytest.raises(InvalidDataError, match=r"X\[0:8, 0:6, 0:5\] cannot be read"):
+        SmartCPD(2, max_memory=4000).fit(zarr.open(tmp_path / "x.zarr"))
