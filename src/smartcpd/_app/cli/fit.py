@@ -13,7 +13,7 @@ from rich.text import Text
 from smartcpd._app.cli import fit_options as how
 from smartcpd._app.cli import options
 from smartcpd._app.cli.codes import INTERRUPTED
-from smartcpd._app.cli.console import print_json, say, stdout
+from smartcpd._app.cli.console import print_json, say, stdout, waiting
 from smartcpd._app.cli.inputs import (
     described,
     load,
@@ -25,6 +25,7 @@ from smartcpd._app.cli.inputs import (
 from smartcpd._app.cli.show import print_run, summary
 from smartcpd._app.cli.table_options import TableOptions
 from smartcpd._app.run_folder import RunFolder, RunRecord
+from smartcpd._app.signals import signals
 from smartcpd.errors import InvalidParameterError
 
 NEVER = 1e9
@@ -103,9 +104,10 @@ class Job:
         self.folder.check(force, resume)
         solvers.get(self.method.solver)
         known = None if self.loss == "auto" else losses.get(self.loss)
-        say(f"Reading {self.file} ...", quiet)
         allowed = self.method.max_memory
-        X = opened(load(self.file, self.table, max_memory=allowed), allowed)
+        with waiting(f"Reading {self.file} ...", quiet):
+            X = opened(load(self.file, self.table, max_memory=allowed), allowed)
+        signals.heed()
         chosen = choose_loss(X) if known is None else as_chosen(X, known)
         say(f"Fitting {described(X)}, loss {chosen.loss} ...", quiet)
         for line in needs(X, self.rank, chosen.loss):
@@ -122,18 +124,21 @@ class Job:
                 self.rank,
                 chosen.loss,
                 progress=False if quiet else "auto",
+                callback=signals.heed,
                 **self.method.parameters(),
                 **saving,
             )
         except KeyboardInterrupt:
+            if new and not self.folder.resumable:
+                self.folder.abandon()
             raise KeyboardInterrupt(self._how_to_go_on()) from None
         except BaseException:
             if new:
                 self.folder.abandon()
             raise
-        say("Writing the report ...", quiet)
         try:
-            run = self._saved(result, chosen, getattr(X, "notes", ()))
+            with waiting("Writing the report ...", quiet):
+                run = self._saved(result, chosen, getattr(X, "notes", ()))
         except KeyboardInterrupt:
             raise KeyboardInterrupt(self._how_to_go_on(found=True)) from None
         except OSError as error:
@@ -166,7 +171,8 @@ class Job:
 
         examination = Examination.of(result)
         run = self._record(examination, chosen, notes)
-        self.folder.save_model(run)
+        with signals.held():
+            self.folder.save_model(run)
         quality, diagnosis = examination.figures()
         run = dataclasses.replace(run, quality=quality, diagnosis=diagnosis)
         self.folder.finish(run)
@@ -222,7 +228,7 @@ def show_result(run: Any, job: Job, json: bool, quiet: bool) -> None:
     else:
         if not quiet:
             print_run(run)
-        stdout().print(Text(f"Report: {job.folder.report}"))
+        stdout().print(Text(f"{'' if quiet else 'Report: '}{job.folder.report}"))
     if run.status.interrupted:
         sys.stdout.flush()
         more = " Go on with --resume." if job.folder.resumable else ""
