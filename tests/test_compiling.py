@@ -1,5 +1,6 @@
 """Compiled code: its precision, and a cache that is kept as long as it is right, and no longer."""
 
+import ast
 import os
 import shutil
 import subprocess
@@ -14,7 +15,7 @@ from numba import types
 
 import smartcpd
 from smartcpd import losses
-from smartcpd._kernels import compiling, turns
+from smartcpd._kernels import kept_code, turns
 from smartcpd._kernels.compiling import in_precision, inline
 from smartcpd._kernels.turns import Turn
 
@@ -77,17 +78,60 @@ def test_the_type_of_a_block_is_made_once():
     assert numba.typeof(block) is numba.typeof(block)
 
 
-def test_the_parts_of_the_cache_key(monkeypatch):
-    class Codegen:
-        def magic_tuple(self):
-            return ("processor",)
+class TestKey:
+    def test_holds_the_signature_and_the_processor(self):
+        class Codegen:
+            def __init__(self, name):
+                self.name = name
 
-    cache = compiling._PackageCache(with_literal)
-    keys = [cache._index_key(signature, Codegen()) for signature in ("a", "a", "b")]
-    monkeypatch.setattr(compiling, "package_hash", lambda: "other sources")
-    keys.append(cache._index_key("a", Codegen()))
-    assert keys[0] == keys[1]
-    assert len(set(keys)) == 3
+            def magic_tuple(self):
+                return (self.name,)
+
+        function = losses.get("poisson").value_block("float64")._dispatcher.py_func
+        kept = kept_code.KeptCode(function, lambda: None)
+        keys = [kept._index_key(s, Codegen(c)) for s, c in ("aa", "aa", "ab", "ba")]
+        assert keys[0] == keys[1]
+        assert len(set(keys)) == 3
+
+    def test_imports_are_those_of_the_syntax_tree(self):
+        for package in kept_code.SOURCES:
+            for path in (PACKAGE / package).rglob("*.py"):
+                module = ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
+                assert kept_code._imports(module.removesuffix(".__init__")) == imported(path)
+
+    def test_code_from_elsewhere_is_not_kept(self):
+        inner = inline(with_literal)
+        assert not kept_code.is_from_sources(with_literal)
+        assert not kept_code.is_from_sources(lambda x: inner(x))
+
+
+def imported(path):
+    """The modules among the compiled sources that a file imports, by its syntax tree."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            assert not any(name.name.startswith("smartcpd") for name in node.names)
+        if isinstance(node, ast.ImportFrom) and node.module.startswith("smartcpd."):
+            package = node.module.removeprefix("smartcpd.")
+            for name in node.names:
+                inner = f"{package}.{name.name}"
+                found.add(inner if kept_code._path(inner) else package)
+    return {name for name in found if kept_code._path(name)}
+
+
+def test_where_nothing_can_be_written_code_is_kept_for_the_process(tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(kept_code.config, "CACHE_DIR", str(tmp_path / "file" / "folder"))
+    own = kept_code.folder.__wrapped__()
+    assert own.is_dir()
+    assert tmp_path not in own.parents
+
+
+def test_a_file_that_was_cut_short_is_compiled_again(sources):
+    assert run(BLOCK, sources)[0][0].split() == ["2.0", "1"]
+    for path in (sources.parent / "cache").rglob("*.nb[ic]"):
+        path.write_bytes(path.read_bytes()[:20])
+    assert [run(BLOCK, sources)[0][0].split()[1] for _ in range(2)] == ["1", "0"]
 
 
 @pytest.fixture
@@ -166,7 +210,8 @@ def test_an_edit_of_what_is_compiled_recompiles(sources):
     assert not list((sources.parent / "cache").rglob("*.lock"))
     # The loss of the machine code is the loss of the sources.
     assert edit("_common/stacked.py") == (2.0, 0)
-    assert edit("_kernels/lanes.py") == (2.0, 1)
+    assert edit("_kernels/lanes.py") == (2.0, 0)
+    assert edit("_kernels/kinds.py") == (2.0, 1)
     assert edit("losses/gaussian.py") == (20.0, 1)
 
 

@@ -2,9 +2,7 @@
 
 Four things here differ from a plain ``numba.njit(cache=True)``:
 
-* the cache key holds a hash of all sources that machine code is made from, because Numba alone
-  notices an edit only in the file of the compiled function and would run a stale loss after an edit
-  elsewhere;
+* machine code is found by the content of all sources that it was made from (`KeptCode`);
 * functions made by a factory can be cached, each under a name of its own;
 * processes that miss the same function at the same time take turns, so that one compiles it;
 * floating-point literals take the precision asked for, because Numba would silently widen
@@ -13,23 +11,19 @@ Four things here differ from a plain ``numba.njit(cache=True)``:
 
 from __future__ import annotations
 
-import hashlib
 import sys
 import types as pytypes
 import warnings
 from collections.abc import Callable
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numba
 import numpy as np
 from numba.core import types
-from numba.core.caching import FunctionCache
 from numba.core.errors import NumbaExperimentalFeatureWarning
 from numba.extending import typeof_impl
 
-from smartcpd._kernels.turns import Turn
+from smartcpd._kernels.kept_code import KeptCode, is_from_sources
 
 # Numba warns at every use of functions as arguments, a feature it has shipped since 2019.
 warnings.filterwarnings("ignore", category=NumbaExperimentalFeatureWarning)
@@ -40,41 +34,7 @@ FASTMATH = {"contract", "nsz", "arcp", "reassoc", "afn"}
 NO_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """Options for functions that only compiled functions call."""
 
-SOURCES = ("_kernels", "constraints", "losses", "mirrors", "steps")
-"""Packages that hold every function that is compiled, and every constant that those use."""
-
 _announced = False
-
-
-@cache
-def package_hash() -> str:
-    """Hash of what machine code is made from, the part of the cache key that Numba lacks."""
-    root = Path(__file__).resolve().parent.parent
-    digest = hashlib.sha256()
-    for package in SOURCES:
-        for path in sorted((root / package).rglob("*.py")):
-            digest.update(path.relative_to(root).as_posix().encode())
-            digest.update(path.read_bytes())
-    return digest.hexdigest()
-
-
-class _PackageCache(FunctionCache):
-    """Numba's on-disk cache, keyed by signature, processor and the sources of the package."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__(function)
-        self.turn = Turn(Path(self.cache_path) / f"{self._impl.filename_base}.lock")
-
-    def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
-        return (sig, codegen.magic_tuple(), package_hash())
-
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        found = super().load_overload(sig, target_context)
-        if found is None:
-            _announce_once()
-            self.turn.wait()
-            found = super().load_overload(sig, target_context)
-        return found
 
 
 class Block(types.WrapperAddressProtocol):
@@ -145,12 +105,6 @@ def inline(function: Callable[..., Any], dtype: Any = np.float64) -> Any:
     )
 
 
-def _is_hashed(function: Callable[..., Any]) -> bool:
-    """Whether a function is among the hashed sources; others are not kept on disk."""
-    package, _, rest = function.__module__.partition(".")
-    return package != "smartcpd" or rest.partition(".")[0] in SOURCES
-
-
 def compile_kernel(
     function: Callable[..., Any],
     signature: Any,
@@ -164,7 +118,6 @@ def compile_kernel(
     ``name`` must be unique within the file of ``function`` and never change its meaning while the
     sources stay the same: it is what the cached machine code is found by.
     """
-    assert _is_hashed(function), f"{function} is compiled, and its module is not part of the key"
     function.__qualname__ = name
     dispatcher: Any = numba.njit(
         function, error_model="numpy", fastmath=FASTMATH, nogil=True, parallel=parallel
@@ -172,7 +125,8 @@ def compile_kernel(
     if not on_disk:
         dispatcher.compile(signature)
     else:
-        dispatcher._cache = kept = _PackageCache(function)
+        assert is_from_sources(function), f"{function} needs a module that is not part of the key"
+        dispatcher._cache = kept = KeptCode(function, _announce_once)
         try:
             dispatcher.compile(signature)
         finally:
