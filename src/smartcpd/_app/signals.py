@@ -38,6 +38,7 @@ class Signals:
     def __init__(self) -> None:
         self.asked: int | None = None
         self._since = 0.0
+        self._saying = threading.Lock()
         self._held = False
         self._echoes = 0
         self._pipe: tuple[int, int] | None = None
@@ -67,7 +68,7 @@ class Signals:
         if self._pipe is not None or threading.current_thread() is not threading.main_thread():
             yield
             return
-        self.asked, self._echoes = None, 0
+        self.asked, self._since, self._echoes = None, 0.0, 0
         self._pipe = os.pipe()
         os.set_blocking(self._pipe[1], False)
         signal.set_wakeup_fd(self._pipe[1], warn_on_full_buffer=False)
@@ -86,10 +87,20 @@ class Signals:
             self._pipe = None
 
     def _raise(self, number: int, frame: Any) -> None:
-        """Interrupt the main thread."""
+        """Interrupt the main thread, which may be quicker than the other to answer."""
+        self._say(number)
+        self.heed()
+
+    def _say(self, number: int) -> None:
+        """Answer the first signal, once."""
         if self.asked is None:
             self.asked = number
-        self.heed()
+        if not self._since and self._saying.acquire(timeout=AGAIN):  # the other may be at it
+            if not self._since:
+                self._since = time.monotonic()
+                erase = "\r\033[K" if os.isatty(2) else ""
+                os.write(2, f"{erase}{ANSWER}\n".encode())
+            self._saying.release()
 
     def _answer(self, pipe: int) -> None:
         """Answer each signal as it comes, in a thread that nothing keeps busy."""
@@ -100,12 +111,9 @@ class Signals:
             elif number not in WATCHED:
                 continue
             elif not self._since:
-                self.asked, self._since = number, time.monotonic()
-                erase = "\r\033[K" if os.isatty(2) else ""
-                os.write(2, f"{erase}{ANSWER}\n".encode())
+                self._say(number)
             elif time.monotonic() - self._since > AGAIN and not self._held:
                 os._exit(128 + number)
-        self._since = 0.0
         os.close(pipe)
 
     def _swallowed(self, what: Any) -> None:

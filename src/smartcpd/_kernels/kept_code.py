@@ -29,7 +29,7 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache
 
 from smartcpd._kernels.turns import Turn
 
-SOURCES = ("_kernels", "constraints", "losses", "mirrors", "steps")
+SOURCES = ("_kernels", "_objectives", "constraints", "losses", "mirrors", "steps")
 """Packages that hold every function that is compiled, and every constant that those use."""
 UNUSED_DAYS = 90
 """Code that no process has asked for in so many days is removed."""

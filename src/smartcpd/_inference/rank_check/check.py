@@ -1,0 +1,132 @@
+"""The comparison of a rank with lower and higher ones, on cells that are held out."""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+
+from smartcpd._common import threads
+from smartcpd._common.factors import best_pairs, mode_cosines
+from smartcpd._inference.rank_check.trials import Trial, Trials
+from smartcpd._inference.rank_check.verdict import RankVerdict, Suits
+from smartcpd._inference.selection.folds import one_fold
+from smartcpd._problem.problem import Problem
+
+HELD_OUT = 5
+"""One in so many cells is held out."""
+AS_GOOD = 1.0
+"""Standard errors by which a lower rank may predict worse and still count as good."""
+BETTER = 2.0
+"""Standard errors by which a higher rank must predict better."""
+WORTH = 0.02
+"""The least gain of a higher rank, as a share of what the model explains."""
+LITTLE = 0.05
+"""The gain over fewer components up to which it may be what a refit remembers."""
+TINY = 1e-300
+FEWER = 0.75
+"""The share of the components that should not do if the rank is right."""
+
+
+def checked_rank(
+    problem: Problem,
+    factors: list[np.ndarray],
+    fit_seconds: float = 0.0,
+    n_threads: int | None = None,
+) -> RankVerdict:
+    """Compare the rank of a model with others.
+
+    Parameters
+    ----------
+    problem : Problem
+        The data in memory, and the loss and constraints of the fit.
+    factors : list of array
+        The factors of the model, with the weights in them.
+    fit_seconds : float
+        How long the fit took, which bounds how long this may take.
+    """
+    began = time.perf_counter()
+    rank = problem.rank
+    fold = one_fold(problem.storage, HELD_OUT, np.random.default_rng(0))
+    if fold is None:
+        return RankVerdict(rank, Suits.UNKNOWN)
+    trials = Trials(problem, fold, fit_seconds, threads.resolve(n_threads))
+    with np.errstate(all="ignore"):
+        found = _compared(trials, trials.refitted(factors))
+    return RankVerdict(**found, seconds=time.perf_counter() - began)
+
+
+def _compared(trials: Trials, own: Trial) -> dict[str, object]:
+    """The verdict on a model that was refitted without the held-out cells."""
+    told = {"rank": own.rank, "explained": trials.explained(own)}
+    tried: list[int] = []
+    fewer = max(1, math.floor(FEWER * own.rank))
+    if own.rank > 1 and not own.cut:
+        low = trials.narrower(own, fewer)
+        tried += [] if low.cut else [fewer]
+        if _is_as_good(trials, low, own):
+            low = _lowest(trials, own, low)
+            return told | {
+                "suits": Suits.HIGH,
+                "better": low.rank,
+                "better_explained": trials.explained(low),
+                "surplus": _unmatched(own, low),
+                "tried": tuple(tried),
+            }
+    if not trials.clock.over:
+        high = trials.wider(own, 2 * own.rank)
+        if high is not None:
+            tried += [] if high.cut else [high.rank]
+            share = trials.explained(high)
+            if trials.behind(own, high) >= BETTER and _gains(told["explained"], share) >= WORTH:
+                return told | {
+                    "suits": Suits.LOW,
+                    "better": high.rank,
+                    "better_explained": share,
+                    "tried": tuple(tried),
+                }
+            if not high.cut:
+                return told | {"suits": Suits.WELL, "tried": tuple(tried)}
+    return told | {"suits": Suits.UNKNOWN, "tried": tuple(tried)}
+
+
+def _gains(one: float | None, other: float | None) -> float:
+    """What one model explains less than another, as a share of the former."""
+    if one is None or other is None:
+        return math.inf
+    return (other - one) / max(one, TINY)
+
+
+def _is_as_good(trials: Trials, low: Trial, own: Trial) -> bool:
+    """Whether fewer components predict as well.
+
+    A refit remembers cells that it has seen before, the more of them the more components it has.
+    Where a model is a little better than a smaller one, the components that this one lacks are
+    therefore made anew, from training cells alone: they should help again.
+    """
+    if trials.behind(low, own) <= AS_GOOD:
+        return True
+    if _gains(trials.explained(low), trials.explained(own)) >= LITTLE or trials.clock.over:
+        return False
+    again = trials.wider(low, own.rank)
+    return again is not None and not again.cut and trials.behind(low, again) < BETTER
+
+
+def _lowest(trials: Trials, own: Trial, found: Trial) -> Trial:
+    """The lowest rank that is as good as a model's own, by halving what is in question."""
+    low, high = 0, found.rank  # the first is too low, the second is as good
+    while high - low > 1 and not trials.clock.over:
+        middle = trials.narrower(found, (low + high) // 2)
+        if _is_as_good(trials, middle, own):
+            found, high = middle, middle.rank
+        else:
+            low = middle.rank
+    return found
+
+
+def _unmatched(own: Trial, low: Trial) -> tuple[int, ...]:
+    """The components of a model that are least like any of a smaller one."""
+    alike = mode_cosines(own.factors, low.factors).prod(axis=0)
+    matched = set(best_pairs(alike)[0].tolist())
+    return tuple(r for r in range(own.rank) if r not in matched)
