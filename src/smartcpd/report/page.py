@@ -13,6 +13,7 @@ from smartcpd._fitting.consensus import Stability
 from smartcpd._fitting.model import CPModel
 from smartcpd._fitting.shares import Readable
 from smartcpd._inference.diagnosis import Diagnosis
+from smartcpd._inference.rank_check import RankVerdict, Suits
 from smartcpd._problem.history import History, Status
 from smartcpd.quality import Quality
 from smartcpd.report import checks, fit, repeat
@@ -34,6 +35,7 @@ def render(
     title: str | None,
     stability: Stability | None = None,
     diagnosis: Diagnosis | None = None,
+    rank: RankVerdict | None = None,
 ) -> str:
     """Return the page as text."""
     model = shown.model
@@ -49,15 +51,15 @@ def render(
         script=script,
         data=data,
         facts=_facts(model, quality),
-        summary=escape(_summary(model, shown, names[0], quality)),
-        tiles=_tiles(status, quality, history, diagnosis),
+        summary=escape(_summary(model, shown, names[0], quality, rank)),
+        tiles=_tiles(status, quality, history, diagnosis, rank),
         shares=share_bar(shown, names),
         share_words=escape(_share_words(shown)),
         kept=_kept_note(modes),
         cards=component_cards(shown, modes, names, stability),
         checks=checks.section(diagnosis),
         checks_link=checks.link(diagnosis),
-        fit=_fit_section(model, history, status, quality),
+        fit=_fit_section(model, history, status, quality, rank),
         notes=_notes(notes),
         repeat=_repeat_section(model, settings, command),
         modes=escape(joined([mode.name for mode in model.named_modes])),
@@ -107,7 +109,13 @@ def _facts(model: CPModel, quality: Quality | None) -> str:
     return "".join(f"<li>{escape(fact)}</li>" for fact in facts)
 
 
-def _summary(model: CPModel, shown: Readable, first: str, quality: Quality | None) -> str:
+def _summary(
+    model: CPModel,
+    shown: Readable,
+    first: str,
+    quality: Quality | None,
+    rank: RankVerdict | None,
+) -> str:
     names = joined([mode.name for mode in model.named_modes])
     count = "One component describes" if model.rank == 1 else f"{model.rank} components describe"
     words = (
@@ -115,9 +123,10 @@ def _summary(model: CPModel, shown: Readable, first: str, quality: Quality | Non
         f"{percent(float(shown.shares[0]))} of the {shown.share_of}."
     )
     if quality is not None and quality.deviance_explained is not None:
-        words += f" Together they explain {percent(quality.deviance_explained)} of the deviance"
-        best = _attainable(quality)
-        words += "." if best is None else f", of about {percent(best)} that is not chance."
+        together = "It explains" if model.rank == 1 else "Together they explain"
+        words += f" {together} {percent(quality.deviance_explained)} of the deviance."
+    if rank is not None and rank.headline:
+        words += f" {rank.headline}"
     return words
 
 
@@ -126,12 +135,14 @@ def _tiles(
     quality: Quality | None,
     history: History | None,
     diagnosis: Diagnosis | None,
+    rank: RankVerdict | None,
 ) -> str:
     tiles = []
     if quality is not None and quality.deviance_explained is not None:
-        best = _attainable(quality)
-        under = "of 100 %" if best is None else f"of about {percent(best)} that is not chance"
+        under = "of what a constant leaves open"
         tiles.append(("Deviance explained", percent(quality.deviance_explained), under))
+    if rank is not None and rank.suits is not Suits.UNKNOWN:
+        tiles.append(("Rank", *_rank_words(rank)))
     if quality is not None and quality.scatter is not None:
         under = "as expected" if 0.8 <= quality.scatter <= 1.2 else "1 would be chance alone"
         tiles.append(("Scatter of counts", f"{quality.scatter:.2f}×", under))
@@ -152,10 +163,18 @@ def _tiles(
     )
 
 
-def _attainable(quality: Quality) -> float | None:
-    """Return the share that could be explained, if it is clearly below 1 and not exceeded."""
-    best, share = quality.deviance_attainable, quality.deviance_explained
-    return best if best is not None and share is not None and share <= best < 0.9 else None
+def _rank_words(rank: RankVerdict) -> tuple[str, str]:
+    """The verdict about the rank in a word or two, and what it rests on."""
+    value = f"{rank.rank} {'suits' if rank.suits is Suits.WELL else f'is {rank.suits}'}"
+    if rank.suits is Suits.WELL:
+        return value, "no other predicts held-out cells better"
+    if rank.suits is Suits.HIGH:
+        verb = "predicts" if rank.better == 1 else "predict"
+        return value, f"{rank.better} {verb} held-out cells as well"
+    if rank.explained is None or rank.better_explained is None:
+        return value, f"{rank.better} predict held-out cells better"
+    shares = f"{percent(rank.better_explained)} of held-out deviance, not {percent(rank.explained)}"
+    return value, f"{rank.better} explain {shares}"
 
 
 def _duration(seconds: float) -> str:
@@ -193,11 +212,15 @@ def _kept_note(modes: list[ModeRows]) -> str:
 
 
 def _fit_section(
-    model: CPModel, history: History | None, status: Status | None, quality: Quality | None
+    model: CPModel,
+    history: History | None,
+    status: Status | None,
+    quality: Quality | None,
+    rank: RankVerdict | None,
 ) -> str:
     panels = []
     if quality is not None:
-        words = [fit.explained_words(quality), fit.dispersion_words(quality)]
+        words = [fit.explained_words(quality, rank), fit.dispersion_words(quality)]
         if quality.sampled:
             words.append(
                 "The cells are too many to visit each. Of sparse data every nonzero was read; what "

@@ -174,7 +174,7 @@ class Job:
         with signals.held():
             self.folder.save_model(run)
         quality, diagnosis = examination.figures()
-        run = dataclasses.replace(run, quality=quality, diagnosis=diagnosis)
+        run = dataclasses.replace(run, quality=quality, diagnosis=diagnosis, rank=examination.rank)
         self.folder.finish(run)
         return run
 

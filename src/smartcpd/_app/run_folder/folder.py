@@ -159,6 +159,7 @@ class RunFolder:
             title=run.title,
             stability=run.stability,
             diagnosis=run.diagnosis,
+            rank=run.rank,
         )
 
     def load(self) -> RunRecord:

@@ -59,7 +59,9 @@ class RankVerdict:
         """The verdict in a sentence, for the top of a page; nothing if there is none."""
         if self.suits is Suits.LOW:
             if self.explained is None or self.better_explained is None:
-                return f"The rank is too low: {self.better} components predict held-out cells better."
+                return (
+                    f"The rank is too low: {self.better} components predict held-out cells better."
+                )
             return (
                 f"The rank is too low: of cells that were held out, {counted(self.better or 0)} "
                 f"explain{'s' * (self.better == 1)} {self.better_explained:.1%} of the deviance, "
@@ -104,7 +106,9 @@ class RankVerdict:
 
     def _others(self) -> str:
         ranks = [str(rank) for rank in self.tried]
-        known = " and ".join(ranks) if len(ranks) < 3 else f"{', '.join(ranks[:-1])} and {ranks[-1]}"
+        known = (
+            " and ".join(ranks) if len(ranks) < 3 else f"{', '.join(ranks[:-1])} and {ranks[-1]}"
+        )
         if not ranks:
             return "no other was compared"
         tried = f"{known} component{'s' * (ranks != ['1'])}"

@@ -115,9 +115,7 @@ def _folds(
 
 
 @_folds.register
-def _(
-    storage: Dense, cv: int, holdout: str, mode: int, rng: np.random.Generator
-) -> Iterator[Fold]:
+def _(storage: Dense, cv: int, holdout: str, mode: int, rng: np.random.Generator) -> Iterator[Fold]:
     shape = list(storage.shape)
     if holdout == "fibers":
         shape[mode] = 1
