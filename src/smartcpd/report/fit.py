@@ -185,4 +185,4 @@ def _row(labels: list[str], *numbers: str) -> str:
 
 
 def _label(mode: Mode, row: int) -> str:
-    return shortened(Mode(mode.name, mode.labels[row : row + 1], mode.kind).text()[0])
+    return shortened(mode.text([row])[0])

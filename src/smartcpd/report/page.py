@@ -16,12 +16,15 @@ from smartcpd._inference.diagnosis import Diagnosis
 from smartcpd._inference.rank_check import RankVerdict, Suits
 from smartcpd._problem.history import History, Status
 from smartcpd.quality import Quality
-from smartcpd.report import checks, fit, repeat
+from smartcpd.report import checks, fit, naming, repeat
 from smartcpd.report.cards import component_cards, share_bar, titles
 from smartcpd.report.convergence import loss_curve
+from smartcpd.report.overview import FEWEST, comparison, overview
 from smartcpd.report.pictures import positions, shape_of
 from smartcpd.report.rows import ModeRows, kept_rows
 from smartcpd.report.text import embedded, escape, joined, number, percent
+
+SCRIPTS = ("page.js", "lists.js", "explore.js", "saving.js")
 
 
 def render(
@@ -36,13 +39,17 @@ def render(
     stability: Stability | None = None,
     diagnosis: Diagnosis | None = None,
     rank: RankVerdict | None = None,
+    given: Mapping[int, str] | None = None,
+    selection: Mapping[str, Any] | None = None,
 ) -> str:
     """Return the page as text."""
     model = shown.model
     modes = kept_rows(shown)
-    names = titles(shown, modes)
-    heading = title or " × ".join(mode.name for mode in model.named_modes)
-    style, script = _file("style.css"), _file("page.js")
+    names = naming.with_given(titles(shown, modes), given or {})
+    said = [rows.mode.name for rows in modes]
+    heading = title or " × ".join(said)
+    style = _file("style.css")
+    script = f'"use strict";\n(() => {{\n{"".join(map(_file, SCRIPTS))}}})();\n'
     data = embedded(_data(shown, modes, names))
     return Template(_file("page.html")).substitute(
         policy=_policy(style, script),
@@ -51,9 +58,12 @@ def render(
         script=script,
         data=data,
         facts=_facts(model, quality),
-        summary=escape(_summary(model, shown, names[0], quality, rank)),
+        summary=escape(_summary(said, shown, names[0], quality, rank)),
         tiles=_tiles(status, quality, history, diagnosis, rank),
         shares=share_bar(shown, names),
+        overview=overview(shown, modes, names),
+        comparison=comparison() if model.rank >= FEWEST else "",
+        selection=_selection_section(selection),
         share_words=escape(_share_words(shown)),
         kept=_kept_note(modes),
         cards=component_cards(shown, modes, names, stability),
@@ -62,7 +72,7 @@ def render(
         fit=_fit_section(model, history, status, quality, rank),
         notes=_notes(notes),
         repeat=_repeat_section(model, settings, command),
-        modes=escape(joined([mode.name for mode in model.named_modes])),
+        modes=escape(joined(said)),
     )
 
 
@@ -78,7 +88,7 @@ def _policy(style: str, script: str) -> str:
 
     return (
         f"default-src 'none'; style-src 'sha256-{digest(style)}'; "
-        f"script-src 'sha256-{digest(script)}'; base-uri 'none'; form-action 'none'"
+        f"script-src 'sha256-{digest(script)}'; img-src blob:; base-uri 'none'; form-action 'none'"
     )
 
 
@@ -92,6 +102,7 @@ def _data(shown: Readable, modes: list[ModeRows], names: list[str]) -> dict[str,
         described.append(entry)
     return {
         "signed": shown.signed,
+        "rank": shown.model.rank,
         "shares": [float(f"{share:.4g}") for share in shown.shares],
         "titles": names,
         "modes": described,
@@ -110,18 +121,18 @@ def _facts(model: CPModel, quality: Quality | None) -> str:
 
 
 def _summary(
-    model: CPModel,
+    said: list[str],
     shown: Readable,
     first: str,
     quality: Quality | None,
     rank: RankVerdict | None,
 ) -> str:
-    names = joined([mode.name for mode in model.named_modes])
+    model, names = shown.model, joined(said)
     count = "One component describes" if model.rank == 1 else f"{model.rank} components describe"
-    words = (
-        f"{count} how {names} go together. The largest, {first}, makes up "
-        f"{percent(float(shown.shares[0]))} of the {shown.share_of}."
-    )
+    words = f"{count} how {names} go together."
+    if model.rank > 1:
+        share = percent(float(shown.shares[0]))
+        words += f" The largest, {first}, makes up {share} of the {shown.share_of}."
     if quality is not None and quality.deviance_explained is not None:
         together = "It explains" if model.rank == 1 else "Together they explain"
         words += f" {together} {percent(quality.deviance_explained)} of the deviance."
@@ -191,10 +202,16 @@ def _share_words(shown: Readable) -> str:
             "share is its part of the norms of all components. Entries are relative to the largest "
             "of their column; orange ones are negative."
         )
+    lift = ""
+    if shown.model.rank > 1:
+        lift = (
+            " The tick on a bar marks the label’s share in all components together; 3× is three "
+            "times that."
+        )
     return (
         "Largest first, each named after what sets it apart from the others. A component’s share "
         "is its part of everything the model expects; percentages of rows are parts of their "
-        "component; 1× in a line is what every row would have if all had the same."
+        "component; 1× in a line is what every row would have if all had the same." + lift
     )
 
 
@@ -237,7 +254,7 @@ def _fit_section(
         ending = f'<p class="small">{escape(str(status))}</p>' if status is not None else ""
         panels.append(_panel("Loss above its best, during the fit", curve + ending))
     if quality is not None:
-        modes = model.named_modes
+        modes = naming.named(model.named_modes)
         cells, rows = fit.hot_cells_table(quality, modes), fit.hot_slices_table(quality, modes)
         panels.append(_panel("Where it fits worst: cells", cells, "wide"))
         panels.append(_panel("Where it fits worst: rows", rows))
@@ -256,6 +273,36 @@ def _calibration_words(quality: Quality) -> str:
 
 def _panel(heading: str, content: str, kind: str = "") -> str:
     return f'<section class="panel {kind}"><h3>{escape(heading)}</h3>{content}</section>'
+
+
+def _selection_section(selection: Mapping[str, Any] | None) -> str:
+    """The ranks that were compared, where the rank was left open."""
+    if selection is None:
+        return ""
+    rows = []
+    for row in selection["table"]:
+        error = (
+            "" if row["chosen"] and not row["behind"] else f" ± {number(row['behind_error'], 2)}"
+        )
+        agree = row["replicability"]
+        cells = (
+            str(row["rank"]),
+            f"{number(row['behind'], 3)}{error}" if row["behind"] else "best",
+            str(row["folds"]),
+            "" if agree is None else f"{agree:.2f}",
+        )
+        mark = ' class="chosen" aria-current="true"' if row["chosen"] else ""
+        inner = "".join(f'<td class="number">{escape(cell)}</td>' for cell in cells)
+        rows.append(f"<tr{mark}>{inner}</tr>")
+    names = ("rank", "log-likelihood of a cell behind the best", "folds", "restarts agree")
+    heads = "".join(f'<th scope="col" class="number">{name}</th>' for name in names)
+    return (
+        '<section aria-labelledby="selection"><h2 id="selection" tabindex="-1">Which rank</h2>'
+        f"<p>{escape(selection['recommendation'])}</p>"
+        '<div class="scroll" tabindex="0" role="region" aria-label="Ranks that were compared">'
+        f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+        "</section>"
+    )
 
 
 def _notes(notes: Sequence[str]) -> str:

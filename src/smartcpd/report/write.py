@@ -33,6 +33,8 @@ def write_report(
     stability: Consensus | Stability | None = None,
     diagnosis: Diagnosis | None = None,
     rank: RankVerdict | None = None,
+    names: Mapping[int, str] | None = None,
+    selection: Mapping[str, Any] | None = None,
 ) -> Path:
     """Write a page about a fitted model: one file of HTML that needs no network.
 
@@ -62,6 +64,10 @@ def write_report(
         What `SmartCPD.diagnose` found.
     rank : RankVerdict, optional
         How the rank suits the data, as `smartcpd fit` finds out.
+    names : mapping, optional
+        Names of components by their numbers, counted from 1 in the order of their shares.
+    selection : mapping, optional
+        The ranks that were compared: ``recommendation`` and ``table`` of `smartcpd.select`.
 
     Returns
     -------
@@ -105,6 +111,8 @@ def write_report(
         stability,
         diagnosis,
         rank,
+        names,
+        selection,
     )
     # A label may hold half of a surrogate pair, which UTF-8 cannot encode.
     replace_file(file, page.encode("utf-8", "replace"))

@@ -11,6 +11,7 @@ from smartcpd._app.cli.console import print_json, printable, stdout
 from smartcpd._app.cli.options import Json, RunPath
 from smartcpd._app.run_folder import RunFolder, RunRecord
 from smartcpd._inference.wording import counted
+from smartcpd.report.naming import named
 
 EXAMPLES = "Example: smartcpd show chicago_crime_2022-smartcpd --top 8"
 
@@ -34,18 +35,17 @@ def print_run(run: RunRecord, top: int = 5) -> None:
     from smartcpd._app.cli.components import print_components
 
     console = stdout()
-    modes = " x ".join(f"{printable(m.name)} {len(m):,}" for m in run.model.named_modes)
+    modes = " x ".join(f"{printable(m.name)} {len(m):,}" for m in named(run.model.named_modes))
     console.print(Text(f"{modes}, {counted(run.model.rank)}", style="bold"))
     console.print()
-    print_components(console, run.shown, top, run.stability)
+    print_components(console, run.shown, top, run.stability, run.names)
     console.print()
     for note in run.notes:
         console.print(Text(f"- {printable(note)}"))
     quality = run.quality
     if quality is not None and quality.deviance_explained is not None:
-        console.print(
-            Text(f"- The model explains {quality.deviance_explained:.1%} of the deviance.")
-        )
+        share = quality.deviance_explained
+        console.print(Text(f"- The model explains {share:.1%} of the deviance."))
     if run.rank is not None and run.rank.headline:
         mark = "" if run.rank.suits == "well" else "bold yellow"
         sentence = f"{run.rank.headline} {run.rank.named_surplus()}".strip()
@@ -80,5 +80,6 @@ def summary(run: RunRecord, folder: RunFolder, top: int = 10) -> dict[str, Any]:
         "rank_check": None if run.rank is None else run.rank.to_dict(),
         "data": run.data,
         "command": run.command,
+        "selection": run.selection,
         "components": described(run.shown, top, run.stability),
     }

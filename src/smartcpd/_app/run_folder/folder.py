@@ -160,6 +160,8 @@ class RunFolder:
             stability=run.stability,
             diagnosis=run.diagnosis,
             rank=run.rank,
+            names=run.names,
+            selection=run.selection,
         )
 
     def load(self) -> RunRecord:

@@ -49,6 +49,10 @@ class RunRecord:
         What may be wrong with the fit.
     rank : RankVerdict, optional
         How the rank suits the data.
+    names : mapping
+        The user's names of components, by their numbers from 1.
+    selection : dict, optional
+        What was found of other ranks, where the rank was left open.
     notes : tuple of str
         What the reader should know: rows left out, the choice of the loss.
     command : str, optional
@@ -78,6 +82,8 @@ class RunRecord:
     stability: Stability | None = None
     diagnosis: Diagnosis | None = None
     rank: RankVerdict | None = None
+    names: Mapping[int, str] = field(default_factory=dict)
+    selection: dict[str, Any] | None = None
     as_read: Readable | None = field(default=None, repr=False, compare=False)
 
     @cached_property
@@ -105,6 +111,8 @@ class RunRecord:
                 "stability": None if self.stability is None else self.stability.to_dict(),
                 "diagnosis": None if self.diagnosis is None else self.diagnosis.to_dict(),
                 "rank": None if self.rank is None else self.rank.to_dict(),
+                "names": dict(self.names),
+                "selection": self.selection,
                 "history": columns,
             }
         )
@@ -138,6 +146,8 @@ class RunRecord:
             None if stability is None else Stability.from_dict(stability),
             None if diagnosis is None else Diagnosis.from_dict(diagnosis),
             None if rank is None else RankVerdict.from_dict(rank),
+            {int(number): str(name) for number, name in (given.get("names") or {}).items()},
+            given.get("selection"),
         )
 
 

@@ -68,7 +68,7 @@ def shared_evenly(model: CPModel, problem: Problem) -> list[np.ndarray]:
 
 
 def row_name(mode: Mode, row: int) -> str:
-    text = Mode(mode.name, mode.labels[row : row + 1], mode.kind).text()[0]
+    text = mode.text([row])[0]
     return text if len(text) <= 40 else text[:39] + "…"
 
 

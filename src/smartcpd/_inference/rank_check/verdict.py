@@ -59,9 +59,7 @@ class RankVerdict:
         """The verdict in a sentence, for the top of a page; nothing if there is none."""
         if self.suits is Suits.LOW:
             if self.explained is None or self.better_explained is None:
-                return (
-                    f"The rank is too low: {self.better} components predict held-out cells better."
-                )
+                return f"The rank is too low: {self.brief}."
             return (
                 f"The rank is too low: of cells that were held out, {counted(self.better or 0)} "
                 f"explain{'s' * (self.better == 1)} {self.better_explained:.1%} of the deviance, "
@@ -105,14 +103,8 @@ class RankVerdict:
         return ""
 
     def _others(self) -> str:
-        ranks = [str(rank) for rank in self.tried]
-        known = (
-            " and ".join(ranks) if len(ranks) < 3 else f"{', '.join(ranks[:-1])} and {ranks[-1]}"
-        )
-        if not ranks:
-            return "no other was compared"
-        tried = f"{known} component{'s' * (ranks != ['1'])}"
-        return f"held-out cells are predicted no better by {tried}"
+        fewer = "".join(f"{rank} or " for rank in self.tried[:-1])
+        return f"held-out cells are predicted no better by {fewer}{counted(self.tried[-1])}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return dicts, lists, numbers and text, which JSON can hold."""

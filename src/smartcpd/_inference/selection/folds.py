@@ -110,7 +110,9 @@ def _dealt(count: int, cv: int, rng: np.random.Generator) -> np.ndarray:
 def _folds(
     storage: Storage, cv: int, holdout: str, mode: int, rng: np.random.Generator
 ) -> Iterable[Fold]:
-    """Make the folds of a storage, one when it is asked for, which may have cells in rows unknown to training data."""
+    """Make the folds of a storage, each when it is asked for; they may have cells in rows that are
+    unknown to training data.
+    """
     raise TypeError(f"{type(storage).__name__} is no storage that folds can be made of.")
 
 
