@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -92,6 +93,14 @@ class Mode:
     def __repr__(self) -> str:
         return f"Mode({self.name!r}, {len(self)} labels, {self.kind})"
 
+    @cached_property
+    def _unit(self) -> str:
+        """The longest unit of time that all dates are multiples of; a single one is a day."""
+        labels = self.labels
+        units = ("D", "m", "s") if labels.size < 2 else ("Y", "M", "D", "m", "s")
+        exact = (u for u in units if (labels.astype(f"datetime64[{u}]") == labels).all())
+        return next(exact, "us")
+
     @property
     def _counts_months(self) -> bool:
         """Whether the rows are months of the year by their numbers."""
@@ -109,7 +118,7 @@ class Mode:
         """
         labels = self.labels if rows is None else self.labels[np.asarray(rows)]
         if labels.dtype.kind == "M":
-            return _dates(labels, _unit(self.labels))
+            return _dates(labels, self._unit)
         if labels.dtype.kind == "f":
             return [f"{value:.6g}" for value in labels]
         if self._counts_months:
@@ -219,13 +228,6 @@ def _label_array(name: str, labels: Any) -> np.ndarray:
 
 def _usual_kind(labels: np.ndarray) -> Kind:
     return {"M": Kind.TIME, "U": Kind.CATEGORY}.get(labels.dtype.kind, Kind.NUMBER)
-
-
-def _unit(labels: np.ndarray) -> str:
-    """The longest unit of time that all dates are multiples of; a single one is a day at most."""
-    units = ("D", "m", "s", "us") if labels.size < 2 else ("Y", "M", "D", "m", "s", "us")
-    exact = (u for u in units if (labels.astype(f"datetime64[{u}]") == labels).all())
-    return next(exact, "us")  # missing dates equal nothing
 
 
 def _dates(labels: np.ndarray, unit: str) -> list[str]:

@@ -81,9 +81,8 @@ def _gathered(column: np.ndarray) -> np.ndarray:
 
 
 def _projection(places: np.ndarray) -> tuple[np.ndarray, float]:
-    """Where places are in the picture, and how tall that is: a degree east is shorter by the
-    cosine of the latitude.
-    """
+    """Return where places are in the picture, and how tall that is."""
+    # A degree east is shorter than one north by the cosine of the latitude.
     north, east = places.T
     across = (east - east.mean()) * math.cos(math.radians(float(north.mean())))
     width, height = float(np.ptp(across)) or 1e-9, float(np.ptp(north)) or 1e-9

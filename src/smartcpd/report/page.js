@@ -44,7 +44,7 @@
     const name = make("span", { class: "name", title: mode.labels[k] }, mode.labels[k]);
     const lift = compares && overall > 0 ? times(value / overall) : "";
     return make("li", { "data-row": mode.rows[k] }, name, bar(value, scale, overall),
-      make("b", {}, shown(value)), make("i", {}, lift));
+      make("b", {}, shown(value)), make("em", {}, lift));
   };
 
   // Light and dark.

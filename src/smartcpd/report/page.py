@@ -13,10 +13,10 @@ from smartcpd._fitting.consensus import Stability
 from smartcpd._fitting.model import CPModel
 from smartcpd._fitting.shares import Readable
 from smartcpd._inference.diagnosis import Diagnosis
-from smartcpd._inference.rank_check import RankVerdict, Suits
+from smartcpd._inference.rank_check import RankVerdict
 from smartcpd._problem.history import History, Status
 from smartcpd.quality import Quality
-from smartcpd.report import checks, fit, naming, repeat
+from smartcpd.report import checks, fit, naming, ranks, repeat
 from smartcpd.report.cards import component_cards, share_bar, titles
 from smartcpd.report.convergence import loss_curve
 from smartcpd.report.overview import FEWEST, comparison, overview
@@ -63,7 +63,7 @@ def render(
         shares=share_bar(shown, names),
         overview=overview(shown, modes, names),
         comparison=comparison() if model.rank >= FEWEST else "",
-        selection=_selection_section(selection),
+        selection=ranks.section(selection),
         share_words=escape(_share_words(shown)),
         kept=_kept_note(modes),
         cards=component_cards(shown, modes, names, stability),
@@ -152,8 +152,8 @@ def _tiles(
     if quality is not None and quality.deviance_explained is not None:
         under = "of what a constant leaves open"
         tiles.append(("Deviance explained", percent(quality.deviance_explained), under))
-    if rank is not None and rank.suits is not Suits.UNKNOWN:
-        tiles.append(("Rank", *_rank_words(rank)))
+    if rank is not None and rank.headline:
+        tiles.append(("Rank", *ranks.verdict(rank)))
     if quality is not None and quality.scatter is not None:
         under = "as expected" if 0.8 <= quality.scatter <= 1.2 else "1 would be chance alone"
         tiles.append(("Scatter of counts", f"{quality.scatter:.2f}×", under))
@@ -172,20 +172,6 @@ def _tiles(
         f"<dd><b>{escape(value)}</b> <span>{escape(under)}</span></dd></div>"
         for name, value, under in tiles
     )
-
-
-def _rank_words(rank: RankVerdict) -> tuple[str, str]:
-    """The verdict about the rank in a word or two, and what it rests on."""
-    value = f"{rank.rank} {'suits' if rank.suits is Suits.WELL else f'is {rank.suits}'}"
-    if rank.suits is Suits.WELL:
-        return value, "no other predicts held-out cells better"
-    if rank.suits is Suits.HIGH:
-        verb = "predicts" if rank.better == 1 else "predict"
-        return value, f"{rank.better} {verb} held-out cells as well"
-    if rank.explained is None or rank.better_explained is None:
-        return value, f"{rank.better} predict held-out cells better"
-    shares = f"{percent(rank.better_explained)} of held-out deviance, not {percent(rank.explained)}"
-    return value, f"{rank.better} explain {shares}"
 
 
 def _duration(seconds: float) -> str:
@@ -273,36 +259,6 @@ def _calibration_words(quality: Quality) -> str:
 
 def _panel(heading: str, content: str, kind: str = "") -> str:
     return f'<section class="panel {kind}"><h3>{escape(heading)}</h3>{content}</section>'
-
-
-def _selection_section(selection: Mapping[str, Any] | None) -> str:
-    """The ranks that were compared, where the rank was left open."""
-    if selection is None:
-        return ""
-    rows = []
-    for row in selection["table"]:
-        error = (
-            "" if row["chosen"] and not row["behind"] else f" ± {number(row['behind_error'], 2)}"
-        )
-        agree = row["replicability"]
-        cells = (
-            str(row["rank"]),
-            f"{number(row['behind'], 3)}{error}" if row["behind"] else "best",
-            str(row["folds"]),
-            "" if agree is None else f"{agree:.2f}",
-        )
-        mark = ' class="chosen" aria-current="true"' if row["chosen"] else ""
-        inner = "".join(f'<td class="number">{escape(cell)}</td>' for cell in cells)
-        rows.append(f"<tr{mark}>{inner}</tr>")
-    names = ("rank", "log-likelihood of a cell behind the best", "folds", "restarts agree")
-    heads = "".join(f'<th scope="col" class="number">{name}</th>' for name in names)
-    return (
-        '<section aria-labelledby="selection"><h2 id="selection" tabindex="-1">Which rank</h2>'
-        f"<p>{escape(selection['recommendation'])}</p>"
-        '<div class="scroll" tabindex="0" role="region" aria-label="Ranks that were compared">'
-        f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
-        "</section>"
-    )
 
 
 def _notes(notes: Sequence[str]) -> str:

@@ -89,7 +89,7 @@ def _bar(rows: ModeRows, row: int, component: int, scale: float) -> str:
         f'<svg class="bar" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">'
         f'<rect class="track" width="100" height="8"/><rect class="fill{_sign(value)}" '
         f'x="{start:.1f}" width="{width:.1f}" height="8"/>{_overall(rows, row, scale)}</svg>'
-        f"<b>{_entry(rows, value)}</b><i>{_lift(rows.lift(row, component))}</i></li>"
+        f"<b>{_entry(rows, value)}</b><em>{_lift(rows.lift(row, component))}</em></li>"
     )
 
 

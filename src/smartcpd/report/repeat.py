@@ -43,9 +43,7 @@ def installed(packages: Iterable[str], unknown: str) -> dict[str, str]:
 
 
 def python_code(settings: Mapping[str, Any], rank: int, loss: str | None) -> str:
-    """Return code that fits this model: the data where its file is known, the rank, the loss and
-    all that is not the default.
-    """
+    """Return code that fits this model, from the file on where it is known."""
     arguments: dict[str, Any] = {"rank": rank, "loss": loss or "gaussian"}
     arguments |= _differing(settings, fit, ("X", "rank", "loss", "callback", "progress"))
     lines = ["import smartcpd", ""]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -53,16 +54,23 @@ class ModeRows:
         return float(self.factor[row, component] / self.overall[row])
 
     def telling(self, component: int) -> tuple[int, float]:
-        """The row that sets a component apart most, and how far its column is from the average
-        (Kullback-Leibler); of a single component the largest row, which says nothing.
+        """Return the row that sets a component apart most, and how far its column is from others.
+
+        The distance is that of Kullback and Leibler from the average column. Of a single component
+        it is the largest row, which says nothing.
         """
-        column = np.abs(self.factor[:, component])
-        column = column / max(float(column.sum()), 1e-300)
-        if self.factor.shape[1] == 1:
-            return int(column.argmax()), 0.0
-        average = np.maximum(self.overall, 1e-300)
-        parts = column * np.log(np.where(column > 0, column / average, 1.0))
-        return int(parts.argmax()), max(float(parts.sum()), 0.0)
+        rows, distances = self._telling
+        return int(rows[component]), float(distances[component])
+
+    @cached_property
+    def _telling(self) -> tuple[np.ndarray, np.ndarray]:
+        columns = np.abs(self.factor)
+        columns = columns / np.maximum(columns.sum(axis=0), 1e-300)
+        if columns.shape[1] == 1:
+            return columns.argmax(axis=0), np.zeros(1)
+        average = np.maximum(self.overall, 1e-300)[:, None]
+        parts = columns * np.log(np.where(columns > 0, columns / average, 1.0))
+        return parts.argmax(axis=0), np.maximum(parts.sum(axis=0), 0.0)
 
     def as_overall(self, component: int) -> bool:
         """Whether a column is about the average one: the mode says nothing of this component."""

@@ -47,9 +47,9 @@ def print_run(run: RunRecord, top: int = 5) -> None:
         share = quality.deviance_explained
         console.print(Text(f"- The model explains {share:.1%} of the deviance."))
     if run.rank is not None and run.rank.headline:
-        mark = "" if run.rank.suits == "well" else "bold yellow"
+        style = "" if run.rank.suits == "well" else "bold yellow"
         sentence = f"{run.rank.headline} {run.rank.named_surplus()}".strip()
-        console.print(Text.assemble("- ", (sentence, mark)))
+        console.print(Text.assemble("- ", (sentence, style)))
     console.print(Text(f"- {printable(str(run.status))}"))
     for finding in run.diagnosis or ():
         if finding.name.startswith("rank "):

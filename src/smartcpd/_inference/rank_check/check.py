@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import replace
 
 import numpy as np
 
@@ -54,41 +55,39 @@ def checked_rank(
     trials = Trials(problem, fold, fit_seconds, threads.resolve(n_threads))
     with np.errstate(all="ignore"):
         found = _compared(trials, trials.refitted(factors))
-    return RankVerdict(**found, seconds=time.perf_counter() - began)
+    return replace(found, seconds=time.perf_counter() - began)
 
 
-def _compared(trials: Trials, own: Trial) -> dict[str, object]:
+def _compared(trials: Trials, own: Trial) -> RankVerdict:
     """The verdict on a model that was refitted without the held-out cells."""
-    told = {"rank": own.rank, "explained": trials.explained(own)}
-    tried: list[int] = []
+    verdict = RankVerdict(own.rank, Suits.UNKNOWN, explained=trials.explained(own))
     fewer = max(1, math.floor(FEWER * own.rank))
     if own.rank > 1 and not own.cut:
         low = trials.narrower(own, fewer)
-        tried += [] if low.cut else [fewer]
+        verdict = _with_tried(verdict, low)
         if _is_as_good(trials, low, own):
             low = _lowest(trials, own, low)
-            return told | {
-                "suits": Suits.HIGH,
-                "better": low.rank,
-                "better_explained": trials.explained(low),
-                "surplus": _unmatched(own, low),
-                "tried": tuple(tried),
-            }
-    if not trials.clock.over:
-        high = trials.wider(own, 2 * own.rank)
-        if high is not None:
-            tried += [] if high.cut else [high.rank]
-            share = trials.explained(high)
-            if trials.behind(own, high) >= BETTER and _gains(told["explained"], share) >= WORTH:
-                return told | {
-                    "suits": Suits.LOW,
-                    "better": high.rank,
-                    "better_explained": share,
-                    "tried": tuple(tried),
-                }
-            if not high.cut:
-                return told | {"suits": Suits.WELL, "tried": tuple(tried)}
-    return told | {"suits": Suits.UNKNOWN, "tried": tuple(tried)}
+            return replace(
+                verdict,
+                suits=Suits.HIGH,
+                better=low.rank,
+                better_explained=trials.explained(low),
+                surplus=_unmatched(own, low),
+            )
+    high = None if trials.clock.over else trials.wider(own, 2 * own.rank)
+    if high is None:
+        return verdict
+    verdict = _with_tried(verdict, high)
+    share = trials.explained(high)
+    if trials.behind(own, high) >= BETTER and _gains(verdict.explained, share) >= WORTH:
+        return replace(verdict, suits=Suits.LOW, better=high.rank, better_explained=share)
+    # Of a comparison that was cut short nothing is said.
+    return verdict if high.cut else replace(verdict, suits=Suits.WELL)
+
+
+def _with_tried(verdict: RankVerdict, trial: Trial) -> RankVerdict:
+    """The same, with another rank among those that were compared to the end."""
+    return verdict if trial.cut else replace(verdict, tried=(*verdict.tried, trial.rank))
 
 
 def _gains(one: float | None, other: float | None) -> float:
