@@ -26,8 +26,10 @@ WORTH = 0.02
 LITTLE = 0.05
 """The gain over fewer components up to which it may be what a refit remembers."""
 TINY = 1e-300
-FEWER = 0.75
-"""The share of the components that should not do if the rank is right."""
+FEWER = (0.75, 0.25)
+"""The shares of the components that should not do if the rank is right. The second is for models
+with far too many, which have learnt noise by heart: a little fewer are about as bad.
+"""
 
 
 def checked_rank(
@@ -61,8 +63,9 @@ def checked_rank(
 def _compared(trials: Trials, own: Trial) -> RankVerdict:
     """The verdict on a model that was refitted without the held-out cells."""
     verdict = RankVerdict(own.rank, Suits.UNKNOWN, explained=trials.explained(own))
-    fewer = max(1, math.floor(FEWER * own.rank))
-    if own.rank > 1 and not own.cut:
+    for fewer in sorted({math.floor(share * own.rank) for share in FEWER} - {0}, reverse=True):
+        if trials.clock.over:
+            break
         low = trials.narrower(own, fewer)
         verdict = _with_tried(verdict, low)
         if _is_as_good(trials, low, own):
