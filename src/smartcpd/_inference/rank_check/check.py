@@ -17,7 +17,7 @@ from smartcpd._problem.problem import Problem
 
 HELD_OUT = 5
 """One in so many cells is held out."""
-AS_GOOD = 1.0
+AS_GOOD = 2.5
 """Standard errors by which a lower rank may predict worse and still count as good."""
 BETTER = 2.0
 """Standard errors by which a higher rank must predict better."""
@@ -25,6 +25,8 @@ WORTH = 0.02
 """The least gain of a higher rank, as a share of what the model explains."""
 LITTLE = 0.05
 """The gain over fewer components up to which it may be what a refit remembers."""
+CAUGHT_UP = 0.8
+"""The share of the gain on training cells that components made anew must reach to be compared."""
 TINY = 1e-300
 FEWER = (0.75, 0.25)
 """The shares of the components that should not do if the rank is right. The second is for models
@@ -105,14 +107,19 @@ def _is_as_good(trials: Trials, low: Trial, own: Trial) -> bool:
 
     A refit remembers cells that it has seen before, the more of them the more components it has.
     Where a model is a little better than a smaller one, the components that this one lacks are
-    therefore made anew, from training cells alone: they should help again.
+    therefore made anew, from training cells alone: if these describe the training cells about as
+    well and do not help with the others, nothing was there to be found.
     """
     if trials.behind(low, own) <= AS_GOOD:
         return True
     if _gains(trials.explained(low), trials.explained(own)) >= LITTLE or trials.clock.over:
         return False
     again = trials.wider(low, own.rank)
-    return again is not None and not again.cut and trials.behind(low, again) < BETTER
+    if again is None or again.cut:
+        return False
+    gained = low.training_loss - again.training_loss
+    caught_up = gained >= CAUGHT_UP * (low.training_loss - own.training_loss)
+    return caught_up and trials.behind(low, again) < BETTER
 
 
 def _lowest(trials: Trials, own: Trial, found: Trial) -> Trial:

@@ -33,8 +33,8 @@ POWER_STEPS = 2
 NEW_SHARE = 0.1
 """The size that a new component begins with, as a share of the median size."""
 SHARE_OF_FIT, LEAST_SECONDS = 1 / 3, 2.0
-"""The time that all refits may take: this share of the time of the fit, or so many seconds of each
-processor, whichever is more."""
+"""The time that all refits may take: this share of the time of the fit, or so many seconds of the
+processors together, whichever is more."""
 TINY = 1e-300
 
 
@@ -43,9 +43,9 @@ class Clock:
     machine does not change a verdict.
     """
 
-    def __init__(self, fit_seconds: float, n_threads: int) -> None:
+    def __init__(self, fit_seconds: float) -> None:
         self._wall = time.perf_counter() + SHARE_OF_FIT * fit_seconds
-        self._busy = time.process_time() + LEAST_SECONDS * n_threads
+        self._busy = time.process_time() + LEAST_SECONDS
 
     @property
     def over(self) -> bool:
@@ -58,6 +58,7 @@ class Trial:
 
     factors: list[np.ndarray]
     losses: np.ndarray
+    training_loss: float
     cut: bool
     """Whether it ended because time was up."""
 
@@ -72,7 +73,7 @@ class Trials:
     def __init__(self, problem: Problem, fold: Fold, fit_seconds: float, n_threads: int) -> None:
         self.problem = replace(problem, storage=fold.training)
         self.fold = fold
-        self.clock = Clock(fit_seconds, n_threads)
+        self.clock = Clock(fit_seconds)
         self.n_threads = n_threads
         self.rng = np.random.default_rng(0)
 
@@ -96,7 +97,7 @@ class Trials:
         losses = problem.loss.values_at(self.fold.x, m)
         if found.status.interrupted:
             raise KeyboardInterrupt
-        return Trial(found.model.distribute().factors, losses, self.clock.over)
+        return Trial(found.model.distribute().factors, losses, found.loss, self.clock.over)
 
     def narrower(self, trial: Trial, rank: int) -> Trial:
         """Fewer components: those that are most alike are merged."""
