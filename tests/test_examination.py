@@ -57,14 +57,18 @@ class Counter:
                 self.monkeypatch.setattr(holder, attribute, new)
 
 
+@pytest.fixture(autouse=True)
+def ranks_are_not_compared(monkeypatch):
+    """The check of the rank refits copies of the data, which is not what is counted here."""
+    unknown = RankVerdict(2, Suits.UNKNOWN)
+    monkeypatch.setattr(examination, "checked_rank", lambda *args, **kwargs: unknown)
+
+
 @pytest.fixture
 def calls(monkeypatch):
     import smartcpd._app.cli.show
     import smartcpd.report.page  # noqa: F401 - imported by name before anything is counted
 
-    # The check of the rank refits copies of the data without some cells, which is not counted.
-    unknown = RankVerdict(2, Suits.UNKNOWN)
-    monkeypatch.setattr(examination, "checked_rank", lambda *args, **kwargs: unknown)
     counter = Counter(monkeypatch)
     counter.watch("folders checked", (RunFolder, "check"))
     counter.watch("data checked", (Dense, "check"), (SparseTensor, "check"))

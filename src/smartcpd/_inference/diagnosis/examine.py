@@ -48,7 +48,7 @@ CHECKS = (
     Check("calibration", distribution.calibration, distribution.binary),
     Check("dominant cells", dominance.dominant_cells),
     Check("observations", observations.few_observations),
-    Check("rank", ranks.unsuitable, lambda case: case.rank is not None),
+    Check("rank", ranks.unsuitable, ranks.compared),
 )
 
 

@@ -9,6 +9,11 @@ from smartcpd._inference.diagnosis.result import Finding, Severity
 from smartcpd._inference.rank_check import Suits
 
 
+def compared(case: Case) -> bool:
+    """Whether the rank was compared with others."""
+    return case.rank is not None and case.rank.suits is not Suits.UNKNOWN
+
+
 def unsuitable(case: Case) -> Iterator[Finding]:
     """Report a rank that held-out cells speak against."""
     verdict = case.rank
