@@ -50,6 +50,9 @@ def print_run(run: RunRecord, top: int = 5) -> None:
         style = "" if run.rank.suits == "well" else "bold yellow"
         sentence = f"{run.rank.headline} {run.rank.named_surplus()}".strip()
         console.print(Text.assemble("- ", (sentence, style)))
+    elif run.rank is not None:
+        advice = "'smartcpd select' compares ranks"
+        console.print(Text(f"- Whether the rank suits was not found out in time; {advice}."))
     console.print(Text(f"- {printable(str(run.status))}"))
     for finding in run.diagnosis or ():
         if finding.name.startswith("rank "):
