@@ -14,9 +14,10 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 def elsewhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("SMARTCPD_DEBUG", raising=False)
-    handler = signal.getsignal(signal.SIGTERM)
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     yield
-    signal.signal(signal.SIGTERM, handler)
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
     os.environ.pop("SMARTCPD_DEBUG", None)
 
 

@@ -1,6 +1,7 @@
 """The program as a user meets it: results on stdout, the rest on stderr, codes, one sentence."""
 
 import gzip
+import html
 import json
 import os
 import signal
@@ -87,7 +88,7 @@ class TestFit:
 
     def test_it_can_be_repeated(self, fitted, events, run):
         code, out, _ = run("fit", events, "--modes", MODES, "-r", 2, "-q", "--out", "again")
-        assert (code, out) == (0, "Report: again/report.html\n")
+        assert (code, out) == (0, "again/report.html\n")
         before, now = RunFolder(fitted[0]).load(), RunFolder("again").load()
         assert all(map(np.array_equal, before.model.factors, now.model.factors))
         assert now.data["fingerprint"] == before.data["fingerprint"]
@@ -179,10 +180,43 @@ def test_an_interrupted_fit_keeps_what_it_found(tmp_path):
     assert RunFolder(tmp_path / "X-smartcpd").load().status.interrupted
 
 
-def test_a_request_to_end_is_an_interruption(run):
-    run("--version")
-    with pytest.raises(KeyboardInterrupt):
-        signal.raise_signal(signal.SIGTERM)
+class TestOpenRankAndNames:
+    def test_a_rank_that_is_found(self, run):
+        X, _ = smartcpd.datasets.count((8, 7, 6), rank=1, a_max=2.0, random_state=0)
+        np.save("X.npy", X)
+        code, out, _ = run("fit", "X.npy", "--rank", "auto", "-q", "--name", "mode 0=user",
+                           "--name", "1=everyone")  # fmt: skip
+        assert (code, out) == (0, "X-smartcpd/report.html\n")
+        found = RunFolder("X-smartcpd").load()
+        assert found.selection["rank"] == found.model.rank
+        assert found.model.named_modes[0].name == "user"
+        assert "--rank auto" in found.command
+        page = RunFolder("X-smartcpd").report.read_text()
+        assert "Which rank" in page
+        assert "everyone" in page
+        code = page.split("import smartcpd")[1].split("</code>")[0]
+        names = {}
+        exec("import smartcpd" + html.unescape(code), names)
+        assert np.array_equal(names["estimator"].model_.rank, found.model.rank)
+
+    @pytest.mark.parametrize("rank", ["ten", "0", "-1", "2.5"])
+    def test_another_word(self, rank, run):
+        np.save("X.npy", np.ones((3, 3)))
+        code, _, err = run("fit", "X.npy", f"--rank={rank}")
+        assert (code, "nor the word 'auto'" in " ".join(err.split())) == (2, True)
+
+    @pytest.mark.parametrize(
+        ("name", "words"), [("x=1", "no mode 'x'"), ("9=a", "from 1 to 2"), ("a", "WHAT=NAME")]
+    )
+    def test_names_that_fit_nothing(self, name, words, run):
+        np.save("X.npy", np.ones((3, 3)))
+        code, _, err = run("fit", "X.npy", "-r", 2, "--name", name)
+        assert (code > 0, words in " ".join(err.split())) == (True, True)
+
+    def test_zeros_under_gamma(self, run):
+        np.save("X.npy", np.array([[0.0, 1.5], [2.0, 3.0]]))
+        code, _, err = run("fit", "X.npy", "-r", 1, "--loss", "gamma")
+        assert (code, "has zeros" in err) == (1, True)
 
 
 class TestOtherCommands:

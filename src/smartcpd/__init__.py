@@ -11,33 +11,58 @@ Examples
 
 from __future__ import annotations
 
-import logging
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+import sys
 
-from smartcpd import _verbs as _verbs  # gives models and histories their verbs
-from smartcpd import constraints, datasets, errors, losses, metrics
-from smartcpd import mirrors as mirrors
-from smartcpd import sampling as sampling
-from smartcpd import steps as steps
-from smartcpd._common.version import __version__
-from smartcpd._data.files import read, write
-from smartcpd._data.labels import LabelledTensor, Mode
-from smartcpd._data.storage import SparseTensor
-from smartcpd._fitting.fit import decompose, explain
-from smartcpd._fitting.model import CPModel
-from smartcpd._problem.loss_choice import choose_loss
-from smartcpd.partitions import PartitionedTensor as PartitionedTensor
+
+def _is_the_program() -> bool:
+    """Whether this import is the first step of the command line, not of somebody's program."""
+    first = sys.argv[0] if getattr(sys, "argv", None) else ""
+    name = first.replace("\\", "/").rpartition("/")[2].removesuffix(".exe")
+    return name == "smartcpd" or (first == "-m" and "smartcpd" in sys.orig_argv)
+
+
+if _is_the_program():
+    import signal
+
+    # Ctrl-C in the first instants ends the process without a traceback; soon the command line
+    # answers it, see `smartcpd._app.signals`.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+import logging  # noqa: E402
+from importlib import import_module  # noqa: E402
+from typing import TYPE_CHECKING, Any  # noqa: E402
+
+# Gives models and histories their verbs.
+from smartcpd import _verbs as _verbs  # noqa: E402
 
 if TYPE_CHECKING:
-    from smartcpd import distributed, plots
+    from smartcpd import (
+        constraints,
+        datasets,
+        distributed,
+        errors,
+        losses,
+        metrics,
+        plots,
+    )
+    from smartcpd import mirrors as mirrors
     from smartcpd import partitions as partitions
     from smartcpd import quality as quality
     from smartcpd import report as report
+    from smartcpd import sampling as sampling
     from smartcpd import solvers as solvers
+    from smartcpd import steps as steps
+    from smartcpd._common.version import __version__
+    from smartcpd._data.files import read, write
+    from smartcpd._data.labels import LabelledTensor, Mode
+    from smartcpd._data.storage import SparseTensor
     from smartcpd._data.tables import from_table
     from smartcpd._estimator import SmartCPD
+    from smartcpd._fitting.fit import decompose, explain
+    from smartcpd._fitting.model import CPModel
     from smartcpd._inference.selection import cross_validate, select
+    from smartcpd._problem.loss_choice import choose_loss
+    from smartcpd.partitions import PartitionedTensor as PartitionedTensor
 
 logging.getLogger(__name__).addHandler(logging.NullHandler())
 
@@ -77,22 +102,40 @@ FURTHER = [
 ]
 """Public as well, for those who look for them: pieces of the method, data on disk, pages."""
 
-_ON_FIRST_USE = {
-    "SmartCPD": "smartcpd._estimator",
-    "cross_validate": "smartcpd._inference.selection",
-    "from_table": "smartcpd._data.tables",
-    "select": "smartcpd._inference.selection",
+_FOUND_IN = {
+    "CPModel": "_fitting.model",
+    "LabelledTensor": "_data.labels",
+    "Mode": "_data.labels",
+    "PartitionedTensor": "partitions",
+    "SmartCPD": "_estimator",
+    "SparseTensor": "_data.storage",
+    "__version__": "_common.version",
+    "choose_loss": "_problem.loss_choice",
+    "cross_validate": "_inference.selection",
+    "decompose": "_fitting.fit",
+    "explain": "_fitting.fit",
+    "from_table": "_data.tables",
+    "read": "_data.files",
+    "select": "_inference.selection",
+    "write": "_data.files",
 }
-"""Names from modules that would double the time of ``import smartcpd``."""
+"""Modules of names that are no modules themselves."""
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is needed on first use only."""
-    if name in _ON_FIRST_USE:
-        return getattr(import_module(_ON_FIRST_USE[name]), name)
-    if name in ("distributed", "partitions", "plots", "quality", "report", "solvers"):
-        return import_module(f"smartcpd.{name}")
-    raise AttributeError(f"module 'smartcpd' has no attribute {name!r}")
+    """Import a name on its first use.
+
+    The package itself imports nothing that takes time, so that the program can look after signals
+    before it loads anything.
+    """
+    if name in _FOUND_IN:
+        found = getattr(import_module(f"smartcpd.{_FOUND_IN[name]}"), name)
+    elif name in __all__ or name in FURTHER:
+        found = import_module(f"smartcpd.{name}")
+    else:
+        raise AttributeError(f"module 'smartcpd' has no attribute {name!r}")
+    globals()[name] = found
+    return found
 
 
 def __dir__() -> list[str]:

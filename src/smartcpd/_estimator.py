@@ -452,7 +452,9 @@ class SmartCPD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         check_is_fitted(self)
         return -self.model_.loss(X, self.absent, mask=mask, weights=weights)
 
-    def diagnose(self, X: Any, *, mask: Any = None, weights: Any = None) -> Diagnosis:
+    def diagnose(
+        self, X: Any, *, mask: Any = None, weights: Any = None, compare_ranks: bool = False
+    ) -> Diagnosis:
         """Find out what may be wrong with the fit, and what to do about it; see `CPModel.diagnose`.
 
         It knows how the fit ended and, with ``n_init`` > 1, what other starts found.
@@ -461,6 +463,8 @@ class SmartCPD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         ----------
         X, mask, weights
             As for `fit`.
+        compare_ranks : bool
+            As for `CPModel.diagnose`.
 
         Returns
         -------
@@ -477,6 +481,7 @@ class SmartCPD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
             status=self.status_,
             history=self.history_,
             consensus=self.consensus_,
+            compare_ranks=compare_ranks,
         )
 
     def predict(self, indices: Any) -> np.ndarray:

@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from smartcpd._data.storage.base import Storage
 from smartcpd.errors import InvalidDataError, InvalidParameterError
+
+MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
 class Kind(StrEnum):
@@ -90,13 +93,37 @@ class Mode:
     def __repr__(self) -> str:
         return f"Mode({self.name!r}, {len(self)} labels, {self.kind})"
 
-    def text(self) -> list[str]:
-        """Return the labels as a person would write them."""
-        if self.labels.dtype.kind == "M":
-            return _dates(self.labels)
-        if self.labels.dtype.kind == "f":
-            return [f"{value:.6g}" for value in self.labels]
-        return [str(label) for label in self.labels.tolist()]
+    @cached_property
+    def _unit(self) -> str:
+        """The longest unit of time that all dates are multiples of; a single one is a day."""
+        labels = self.labels
+        units = ("D", "m", "s") if labels.size < 2 else ("Y", "M", "D", "m", "s")
+        exact = (u for u in units if (labels.astype(f"datetime64[{u}]") == labels).all())
+        return next(exact, "us")
+
+    @property
+    def _counts_months(self) -> bool:
+        """Whether the rows are months of the year by their numbers."""
+        return (
+            self.kind is Kind.CYCLE
+            and self.labels.dtype.kind in "iu"
+            and "month" in self.name.lower()
+            and bool(((self.labels >= 1) & (self.labels <= 12)).all())
+        )
+
+    def text(self, rows: Any = None) -> list[str]:
+        """Return the labels as a person would write them: all, or those of some rows.
+
+        Which parts of a date are left out depends on all labels.
+        """
+        labels = self.labels if rows is None else self.labels[np.asarray(rows)]
+        if labels.dtype.kind == "M":
+            return _dates(labels, self._unit)
+        if labels.dtype.kind == "f":
+            return [f"{value:.6g}" for value in labels]
+        if self._counts_months:
+            return [MONTHS[number - 1] for number in labels.tolist()]
+        return [str(label) for label in labels.tolist()]
 
 
 @dataclass(frozen=True)
@@ -203,10 +230,9 @@ def _usual_kind(labels: np.ndarray) -> Kind:
     return {"M": Kind.TIME, "U": Kind.CATEGORY}.get(labels.dtype.kind, Kind.NUMBER)
 
 
-def _dates(labels: np.ndarray) -> list[str]:
-    """Write dates without the parts that are zero in all of them."""
-    for unit in ("D", "m", "s"):
-        shorter = labels.astype(f"datetime64[{unit}]")
-        if (shorter == labels).all():
-            return [str(d).replace("T", " ") for d in shorter]
-    return [str(d).replace("T", " ") for d in labels]
+def _dates(labels: np.ndarray, unit: str) -> list[str]:
+    """Write dates without the parts that are zero in all of them; months by their names."""
+    texts = [str(d).replace("T", " ") for d in labels.astype(f"datetime64[{unit}]")]
+    if unit == "M":
+        return [f"{MONTHS[int(text[5:7]) - 1]} {text[:4]}" for text in texts]
+    return texts

@@ -68,6 +68,7 @@ class MeetsData:
         mask: Any = None,
         weights: Any = None,
         constraint: Any = "auto",
+        compare_ranks: bool = False,
     ) -> Any:
         """Find out what may be wrong with this model of data X, and what to do about it.
 
@@ -82,6 +83,9 @@ class MeetsData:
             As for `loss`.
         constraint : str, Constraint, or one a mode
             The constraint that the model was fitted under, as for `SmartCPD`.
+        compare_ranks : bool
+            Whether to refit with fewer and with more components, some cells held out, to see
+            whether the rank is too high or too low; it takes a second or two.
 
         Returns
         -------
@@ -100,7 +104,15 @@ class MeetsData:
         >>> model.diagnose(np.tile([1, 2, 3, 2, 2], (4, 1))).ok
         True
         """
-        return doors.diagnose(self, X, absent, mask=mask, weights=weights, constraint=constraint)
+        return doors.diagnose(
+            self,
+            X,
+            absent,
+            mask=mask,
+            weights=weights,
+            constraint=constraint,
+            compare_ranks=compare_ranks,
+        )
 
     def transform(
         self,

@@ -1,4 +1,4 @@
-"""The progress bar: loss, epochs per second, time left. Quiet when nobody is watching."""
+"""The progress bar: loss, epochs per second, what a limit leaves. Quiet when nobody is watching."""
 
 from __future__ import annotations
 
@@ -33,37 +33,39 @@ class Progress:
     def __enter__(self) -> Callable[[Epoch], None]:
         if self._show and sys.stderr.isatty():
             from rich.console import Console
-            from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+            from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
             from rich.progress import Progress as Bar
 
             self._bar = Bar(
                 TextColumn("[bold]smartcpd"),
                 BarColumn(),
-                TextColumn("epoch {task.fields[epoch]}  loss {task.fields[loss]:.6g}"),
-                TextColumn("{task.fields[rate]:.3g} epochs/s  at most"),
-                TimeRemainingColumn(),
+                TextColumn("{task.fields[text]}"),
+                TimeElapsedColumn(),
                 console=Console(stderr=True),
                 transient=True,
             )
             self._bar.start()
-            self._task = self._bar.add_task("fit", total=1.0, epoch=0, loss=float("nan"), rate=0.0)
+            # When a fit will have converged is not known: without a limit the bar only moves.
+            self._task = self._bar.add_task(
+                "fit", total=self._stopping.max_time, text="finding a start ..."
+            )
         return self.update
 
     def update(self, report: Epoch) -> None:
-        record, stopping = report.record, self._stopping
+        record, limit = report.record, self._stopping.max_time
         if self._bar is None:
             if self._show and record.time - self._last_line >= SECONDS_A_LINE:
                 self._last_line = record.time
                 text = f"{record.time:.0f} s, epoch {record.epoch}, loss {record.loss:.6g}"
                 print(f"smartcpd: {text}", file=sys.stderr, flush=True)
             return
-        done = record.epoch / stopping.max_epochs
-        if stopping.max_time is not None:
-            done = max(done, record.time / stopping.max_time)
-        rate = record.epoch / record.time if record.time > 0 else 0.0
-        self._bar.update(
-            self._task, completed=min(done, 1.0), epoch=record.epoch, loss=record.loss, rate=rate
-        )
+        text = f"epoch {record.epoch}  loss {record.loss:.6g}"
+        if record.time > 0:
+            text += f"  {record.epoch / record.time:.3g} epochs/s"
+        if limit is not None:
+            text += f"  at most {max(limit - record.time, 0.0):.0f} s left"
+        done = record.time if limit is None else min(record.time, limit)
+        self._bar.update(self._task, completed=done, text=text)
 
     def __exit__(
         self,

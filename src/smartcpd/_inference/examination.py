@@ -16,6 +16,7 @@ from smartcpd._inference.diagnosis.case import Case, shared_evenly
 from smartcpd._inference.diagnosis.examine import examined
 from smartcpd._inference.diagnosis.tallies import Tallies
 from smartcpd._inference.excerpt import Excerpt
+from smartcpd._inference.rank_check import RankVerdict, checked_rank
 from smartcpd._objectives import Estimate
 from smartcpd.quality import Quality
 from smartcpd.quality.measure import QualityTally, model_reading, placed_in_whole
@@ -59,6 +60,19 @@ class Examination:
         """How widely the data scatters, where the loss leaves that open."""
         return dispersion.estimate(self.model, self.excerpt.storage, known_loss=self.mean_loss.loss)
 
+    @cached_property
+    def rank(self) -> RankVerdict | None:
+        """How the rank suits the data; None for data that is read part by part."""
+        if self.excerpt.storage.fit_needs(self.model.rank) is not None:
+            return None
+        seconds = self.fit.history[-1].time if self.fit.history else 0.0
+        model = self._ordered
+        return checked_rank(
+            replace(self.fit.problem, storage=self.excerpt.storage),
+            model.distribute().factors,
+            seconds,
+        )
+
     def figures(self) -> tuple[Quality, Diagnosis | None]:
         """How well the model describes the data, and what may be wrong with the fit.
 
@@ -75,11 +89,15 @@ class Examination:
             quality = placed_in_whole(tally.quality(self.mean_loss), self.excerpt)
         return quality, None if tallies is None else examined(self._case(tallies))
 
-    def _case(self, tallies: Tallies) -> Case:
-        # Constraints are about the factors as they were fitted, not as they are shown.
+    @cached_property
+    def _ordered(self) -> CPModel:
+        """The model as it was fitted, which constraints are about, in the order that is shown."""
         model, order = self.fit.model, self.shown.order
         factors = [A[:, order] for A in model.factors]
-        model = self.excerpt.rows_of(replace(model, factors=factors, weights=model.weights[order]))
+        return self.excerpt.rows_of(replace(model, factors=factors, weights=model.weights[order]))
+
+    def _case(self, tallies: Tallies) -> Case:
+        model = self._ordered
         problem = replace(self.fit.problem, storage=self.excerpt.storage)
         return Case(
             model,
@@ -88,6 +106,7 @@ class Examination:
             tallies,
             self.fit.status,
             self.fit.history,
+            rank=self.rank,
             first=1,
             in_whole=self.excerpt.in_whole,
         )

@@ -20,6 +20,7 @@ from smartcpd._problem.problem import Problem
 from smartcpd._strategies.auto import from_a_start
 from smartcpd._strategies.base import Strategy
 from smartcpd._strategies.findings import ALONE, Findings, Run
+from smartcpd._strategies.last_seen import LastSeen
 from smartcpd._strategies.repair import flaws, repaired
 from smartcpd._strategies.sequence import FitSequence
 from smartcpd._strategies.settling import with_settled_rows
@@ -67,8 +68,23 @@ class Restarts:
     """Whether the starts are ours, and others could be compared with them."""
     stop: threading.Event = field(default_factory=threading.Event)
 
+    def __post_init__(self) -> None:
+        self._seen = LastSeen(self.problem)
+
     def best(self, starts: Sequence[Start], streams: list[np.random.Generator]) -> Scored:
-        """The result with the lowest objective; a strategy finds its starts itself."""
+        """The result with the lowest objective; a strategy finds its starts itself.
+
+        An interrupt ends it with what was found, unless there is nothing yet.
+        """
+        try:
+            return self._best(starts, streams)
+        except KeyboardInterrupt:
+            found = self._seen.result()
+            if found is None:
+                raise
+            return self._scored(found)
+
+    def _best(self, starts: Sequence[Start], streams: list[np.random.Generator]) -> Scored:
         runs = [FitSequence(self._kept(f"start-{k}"), self._observe) for k in range(len(starts))]
         legs = list(zip(runs, starts, streams, strict=True))
         n_survivors = max(2, math.ceil(len(starts) / SURVIVORS))
@@ -222,6 +238,7 @@ class Restarts:
             return [future.result() for future in futures if not future.cancelled()]
 
     def _observe(self, epoch: Epoch) -> Any:
+        self._seen.see(epoch)
         if self.observe(epoch):
             self.stop.set()
         return self.stop.is_set()

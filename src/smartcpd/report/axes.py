@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+from smartcpd._data.labels import MONTHS
+
 Tick = tuple[float, str]
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from smartcpd._data.labels import Kind
 from smartcpd._fitting.consensus import Stability
 from smartcpd._fitting.shares import Readable
+from smartcpd.report.maps import map_of
 from smartcpd.report.pictures import factor_picture
 from smartcpd.report.rows import ModeRows
 from smartcpd.report.text import escape, percent
@@ -51,29 +52,24 @@ def titles(shown: Readable, modes: list[ModeRows]) -> list[str]:
     """Name each component by the rows that set it apart from the others.
 
     A mode says the more, the further its column is from the average of all components
-    (Kullback-Leibler); within it, the row that adds most to that distance is named.
+    (Kullback-Leibler); within it, the row that adds most to that distance is named. Modes that say
+    nothing are left out, as long as another is there.
     """
     named = [rows for rows in modes if rows.mode.kind in (Kind.CATEGORY, Kind.CYCLE)] or modes
-    told: list[list[tuple[float, int, str]]] = [[] for _ in shown.shares]
-    for rows in named:
-        parts = _telling(np.abs(rows.factor), shown.shares)
-        labels = rows.mode_texts(parts.argmax(axis=0))
-        of = {Kind.CATEGORY: "", Kind.CYCLE: f"{rows.mode.name} "}.get(
-            rows.mode.kind, f"{rows.mode.name} = "
-        )
-        for r, label in enumerate(labels):
+    found = []
+    for r in range(shown.model.rank):
+        told = []
+        for rows in named:
+            row, distance = rows.telling(r)
+            label = rows.text_of(row)
             short = label if len(label) <= LONGEST_NAME else label[: LONGEST_NAME - 1] + "…"
-            told[r].append((-float(parts[:, r].sum()), rows.number, of + short))
-    return [" · ".join(words for _, _, words in sorted(found)[:NAMED_BY]) for found in told]
-
-
-def _telling(sizes: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    """Return what each row adds to the distance of each column from the average column."""
-    columns = sizes / np.maximum(sizes.sum(axis=0), 1e-300)
-    if shares.size == 1:
-        return columns
-    average = np.maximum(columns @ shares, 1e-300)[:, None]
-    return columns * np.log(np.where(columns > 0, columns / average, 1.0))
+            of = {Kind.CATEGORY: "", Kind.CYCLE: f"{rows.mode.name} "}
+            words = of.get(rows.mode.kind, f"{rows.mode.name} = ") + short
+            told.append((-distance, rows.number, words))
+        told.sort()
+        kept = [words for distance, _, words in told[:NAMED_BY] if -distance > ModeRows.LITTLE]
+        found.append(" · ".join(kept or [words for _, _, words in told[:NAMED_BY]]))
+    return found
 
 
 def _stability(stability: Stability | None, column: int) -> str:
@@ -88,7 +84,7 @@ def _card(shown: Readable, modes: list[ModeRows], r: int, name: str, remark: str
     share = float(shown.shares[r])
     pictures = "".join(factor_picture(rows, r) for rows in modes)
     return (
-        f'<article class="card" id="component-{r + 1}" tabindex="-1" '
+        f'<article class="card" id="component-{r + 1}" data-component="{r}" tabindex="-1" '
         f'aria-labelledby="component-{r + 1}-title">'
         f'<header><span class="order" aria-hidden="true">{r + 1}</span>'
         f'<h3 id="component-{r + 1}-title"><span class="unseen">Component {r + 1}: </span>'
@@ -98,7 +94,11 @@ def _card(shown: Readable, modes: list[ModeRows], r: int, name: str, remark: str
         f'<svg class="bar share-line" viewBox="0 0 100 4" preserveAspectRatio="none" '
         f'aria-hidden="true"><rect class="track" width="100" height="4"/>'
         f'<rect class="fill" width="{100 * share:.2f}" height="4"/></svg>'
-        f"{remark}{pictures}"
+        f"{remark}{pictures}{map_of(modes, r)}"
+        f'<p class="tools" hidden>Save as '
+        f'<button type="button" class="save" value="csv">CSV</button> '
+        f'<button type="button" class="save" value="svg">SVG</button> '
+        f'<button type="button" class="save" value="png">PNG</button></p>'
         f'<p class="small">Column {int(shown.order[r])} of the factors, counted from 0.</p>'
         "</article>"
     )

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 
 from smartcpd._data.labels import Mode
+from smartcpd._inference.rank_check import RankVerdict, Suits
 from smartcpd.quality import Bin, Quality
 from smartcpd.report import svg
 from smartcpd.report.axes import log_ticks, number_ticks
@@ -16,32 +17,27 @@ CLEARLY_MORE, CLEARLY_LESS = 1.2, 0.8
 SHORT = 19
 
 
-def explained_words(quality: Quality) -> str:
-    """Say what the share of deviance explained means here."""
+def explained_words(quality: Quality, rank: RankVerdict | None = None) -> str:
+    """Say what the share of deviance explained means here, and whether more could be."""
     share = quality.deviance_explained
     if share is None:
         return (
             f"Loss {quality.loss} has no deviance for this data (it is infinite at exact zeros, or "
             "the data is constant), so no share of it can be explained."
         )
-    best = quality.deviance_attainable
     words = (
         f"The model explains {percent(share)} of the deviance: of what separates a model that says "
         "the same for every cell from one that repeats the data."
     )
-    if best is None or quality.data == "measurements":
-        return words
-    words += (
-        f" Most of the rest is chance: if this model were exactly true, it would explain about "
-        f"{percent(best)} of data like this."
-        if best < 0.9
-        else f" If this model were exactly true, it would explain about {percent(best)}."
-    )
-    gap = best - share
-    if gap > 0.1 * max(best, 1e-9):
-        words += " There is structure left: try a higher rank."
-    elif gap < -0.05:
-        words += " It explains more than that, which speaks for a rank that is too high."
+    if rank is None or rank.suits is Suits.UNKNOWN:
+        return f"{words} Whether more could be explained was not found out."
+    words += f" {rank.headline} {rank.named_surplus()}".rstrip()
+    best = quality.deviance_attainable
+    if rank.suits is Suits.WELL and best is not None and share <= best < 0.9:
+        words += (
+            f" What is left looks like chance: of data drawn from this model, it would explain "
+            f"about {percent(best)}."
+        )
     return words
 
 
@@ -189,4 +185,4 @@ def _row(labels: list[str], *numbers: str) -> str:
 
 
 def _label(mode: Mode, row: int) -> str:
-    return shortened(Mode(mode.name, mode.labels[row : row + 1], mode.kind).text()[0])
+    return shortened(mode.text([row])[0])

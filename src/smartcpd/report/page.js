@@ -1,5 +1,3 @@
-"use strict";
-(() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const $ = (id) => document.getElementById(id);
   const SVG = "http://www.w3.org/2000/svg";
@@ -23,19 +21,30 @@
     return percent.toFixed(percent >= 99.95 ? 0 : percent >= 1 ? 1 : 2) + " %";
   };
 
-  const bar = (value, scale) => {
+  const times = (value) => `${value >= 10 ? value.toFixed(0) : value.toFixed(1)}×`;
+  const compares = !data.signed && data.rank > 1;
+
+  // A bar; the tick stands where it would end if the label were as large as in all components.
+  const bar = (value, scale, overall) => {
     const length = (100 * value) / scale;
     const start = data.signed ? (value >= 0 ? 50 : 50 + length / 2) : 0;
     const width = data.signed ? Math.abs(length) / 2 : length;
-    return make("svg:svg", { class: "bar", viewBox: "0 0 100 8", preserveAspectRatio: "none", "aria-hidden": "true" },
+    const node = make("svg:svg", { class: "bar", viewBox: "0 0 100 8", preserveAspectRatio: "none", "aria-hidden": "true" },
       make("svg:rect", { class: "track", width: 100, height: 8 }),
       make("svg:rect", { class: value < 0 ? "fill negative" : "fill", x: start.toFixed(1), width: width.toFixed(1), height: 8 }));
+    if (compares && overall !== undefined) {
+      node.append(make("svg:rect", { class: "overall", x: Math.min((100 * overall) / scale, 99).toFixed(1), width: 1.2, height: 8 }));
+    }
+    return node;
   };
 
   const item = (mode, component, k, scale) => {
     const value = mode.values[component][k];
+    const overall = mode.overall[k];
     const name = make("span", { class: "name", title: mode.labels[k] }, mode.labels[k]);
-    return make("li", { "data-row": mode.rows[k] }, name, bar(value, scale), make("b", {}, shown(value)));
+    const lift = compares && overall > 0 ? times(value / overall) : "";
+    return make("li", { "data-row": mode.rows[k] }, name, bar(value, scale, overall),
+      make("b", {}, shown(value)), make("em", {}, lift));
   };
 
   // Light and dark.
@@ -52,35 +61,12 @@
   prefersDark.addEventListener("change", nameTheme);
   nameTheme();
 
-  // The names that a card leaves out at first.
   const blocks = [...document.querySelectorAll(".mode")].map((node) => ({
     node,
     number: Number(node.dataset.mode),
     mode: data.modes[Number(node.dataset.mode)],
     component: Number(node.dataset.component),
   }));
-  for (const { node, mode, component } of blocks) {
-    const button = node.querySelector(".more");
-    if (!button) continue;
-    const list = node.querySelector(".bars");
-    const few = list.children.length;
-    const words = button.textContent;
-    button.hidden = false;
-    button.addEventListener("click", () => {
-      const open = button.getAttribute("aria-expanded") !== "true";
-      while (list.children.length > few) list.lastChild.remove();
-      if (open) {
-        const there = new Set([...list.children].map((child) => Number(child.dataset.row)));
-        const order = mode.rows.map((row, k) => k)
-          .filter((k) => mode.values[component][k] !== 0 && !there.has(mode.rows[k]))
-          .sort((a, b) => mode.ranks[component][a] - mode.ranks[component][b]);
-        for (const k of order) list.append(item(mode, component, k, Number(list.dataset.scale)));
-      }
-      button.setAttribute("aria-expanded", String(open));
-      button.textContent = open ? "Show fewer" : words;
-      mark(current);
-    });
-  }
 
   // Reading a value off a line.
   const geometry = (chart) => {
@@ -126,9 +112,27 @@
       });
       point(block, best);
     });
-    chart.addEventListener("pointerleave", () => {
+    const leave = () => {
       unpoint(block);
       mark(current);
+    };
+    chart.addEventListener("pointerleave", leave);
+    // By keyboard: arrows go from row to row, with Shift ten at a time.
+    let at = null;
+    chart.addEventListener("focus", () => {
+      at = at ?? block.mode.places.length >> 1;
+      block.node.querySelector("h4 span").setAttribute("role", "status");
+      point(block, at);
+    });
+    chart.addEventListener("blur", leave);
+    chart.addEventListener("keydown", (event) => {
+      const last = block.mode.places.length - 1;
+      const far = event.shiftKey ? 10 : 1;
+      const to = { ArrowLeft: at - far, ArrowRight: at + far, Home: 0, End: last }[event.key];
+      if (to === undefined) return;
+      event.preventDefault();
+      at = Math.min(Math.max(to, 0), last);
+      point(block, at);
     });
   }
 
@@ -150,7 +154,7 @@
         point(block, choice.k);
         continue;
       }
-      let node = block.node.querySelector(`[data-row="${row}"]`);
+      let node = block.node.querySelector(`.bars:not(.long) [data-row="${row}"], svg [data-row="${row}"]`);
       if (!node && block.mode.shape === "bars") {
         const list = block.node.querySelector(".bars");
         node = item(block.mode, block.component, choice.k, Number(list.dataset.scale));
@@ -286,4 +290,3 @@
       setTimeout(() => { button.textContent = "Copy"; }, 2000);
     });
   }
-})();

@@ -13,14 +13,18 @@ from smartcpd._fitting.consensus import Stability
 from smartcpd._fitting.model import CPModel
 from smartcpd._fitting.shares import Readable
 from smartcpd._inference.diagnosis import Diagnosis
+from smartcpd._inference.rank_check import RankVerdict
 from smartcpd._problem.history import History, Status
 from smartcpd.quality import Quality
-from smartcpd.report import checks, fit, repeat
+from smartcpd.report import checks, fit, naming, ranks, repeat
 from smartcpd.report.cards import component_cards, share_bar, titles
 from smartcpd.report.convergence import loss_curve
+from smartcpd.report.overview import FEWEST, comparison, overview
 from smartcpd.report.pictures import positions, shape_of
 from smartcpd.report.rows import ModeRows, kept_rows
 from smartcpd.report.text import embedded, escape, joined, number, percent
+
+SCRIPTS = ("page.js", "lists.js", "explore.js", "saving.js")
 
 
 def render(
@@ -34,13 +38,18 @@ def render(
     title: str | None,
     stability: Stability | None = None,
     diagnosis: Diagnosis | None = None,
+    rank: RankVerdict | None = None,
+    given: Mapping[int, str] | None = None,
+    selection: Mapping[str, Any] | None = None,
 ) -> str:
     """Return the page as text."""
     model = shown.model
     modes = kept_rows(shown)
-    names = titles(shown, modes)
-    heading = title or " × ".join(mode.name for mode in model.named_modes)
-    style, script = _file("style.css"), _file("page.js")
+    names = naming.with_given(titles(shown, modes), given or {})
+    said = [rows.mode.name for rows in modes]
+    heading = title or " × ".join(said)
+    style = _file("style.css")
+    script = f'"use strict";\n(() => {{\n{"".join(map(_file, SCRIPTS))}}})();\n'
     data = embedded(_data(shown, modes, names))
     return Template(_file("page.html")).substitute(
         policy=_policy(style, script),
@@ -49,18 +58,21 @@ def render(
         script=script,
         data=data,
         facts=_facts(model, quality),
-        summary=escape(_summary(model, shown, names[0], quality)),
-        tiles=_tiles(status, quality, history, diagnosis),
+        summary=escape(_summary(said, shown, names[0], quality, rank)),
+        tiles=_tiles(status, quality, history, diagnosis, rank),
         shares=share_bar(shown, names),
+        overview=overview(shown, modes, names),
+        comparison=comparison() if model.rank >= FEWEST else "",
+        selection=ranks.section(selection),
         share_words=escape(_share_words(shown)),
         kept=_kept_note(modes),
         cards=component_cards(shown, modes, names, stability),
         checks=checks.section(diagnosis),
         checks_link=checks.link(diagnosis),
-        fit=_fit_section(model, history, status, quality),
+        fit=_fit_section(model, history, status, quality, rank),
         notes=_notes(notes),
         repeat=_repeat_section(model, settings, command),
-        modes=escape(joined([mode.name for mode in model.named_modes])),
+        modes=escape(joined(said)),
     )
 
 
@@ -76,7 +88,7 @@ def _policy(style: str, script: str) -> str:
 
     return (
         f"default-src 'none'; style-src 'sha256-{digest(style)}'; "
-        f"script-src 'sha256-{digest(script)}'; base-uri 'none'; form-action 'none'"
+        f"script-src 'sha256-{digest(script)}'; img-src blob:; base-uri 'none'; form-action 'none'"
     )
 
 
@@ -90,6 +102,7 @@ def _data(shown: Readable, modes: list[ModeRows], names: list[str]) -> dict[str,
         described.append(entry)
     return {
         "signed": shown.signed,
+        "rank": shown.model.rank,
         "shares": [float(f"{share:.4g}") for share in shown.shares],
         "titles": names,
         "modes": described,
@@ -107,17 +120,24 @@ def _facts(model: CPModel, quality: Quality | None) -> str:
     return "".join(f"<li>{escape(fact)}</li>" for fact in facts)
 
 
-def _summary(model: CPModel, shown: Readable, first: str, quality: Quality | None) -> str:
-    names = joined([mode.name for mode in model.named_modes])
+def _summary(
+    said: list[str],
+    shown: Readable,
+    first: str,
+    quality: Quality | None,
+    rank: RankVerdict | None,
+) -> str:
+    model, names = shown.model, joined(said)
     count = "One component describes" if model.rank == 1 else f"{model.rank} components describe"
-    words = (
-        f"{count} how {names} go together. The largest, {first}, makes up "
-        f"{percent(float(shown.shares[0]))} of the {shown.share_of}."
-    )
+    words = f"{count} how {names} go together."
+    if model.rank > 1:
+        share = percent(float(shown.shares[0]))
+        words += f" The largest, {first}, makes up {share} of the {shown.share_of}."
     if quality is not None and quality.deviance_explained is not None:
-        words += f" Together they explain {percent(quality.deviance_explained)} of the deviance"
-        best = _attainable(quality)
-        words += "." if best is None else f", of about {percent(best)} that is not chance."
+        together = "It explains" if model.rank == 1 else "Together they explain"
+        words += f" {together} {percent(quality.deviance_explained)} of the deviance."
+    if rank is not None and rank.headline:
+        words += f" {rank.headline}"
     return words
 
 
@@ -126,12 +146,14 @@ def _tiles(
     quality: Quality | None,
     history: History | None,
     diagnosis: Diagnosis | None,
+    rank: RankVerdict | None,
 ) -> str:
     tiles = []
     if quality is not None and quality.deviance_explained is not None:
-        best = _attainable(quality)
-        under = "of 100 %" if best is None else f"of about {percent(best)} that is not chance"
+        under = "of what a constant leaves open"
         tiles.append(("Deviance explained", percent(quality.deviance_explained), under))
+    if rank is not None and rank.headline:
+        tiles.append(("Rank", *ranks.verdict(rank)))
     if quality is not None and quality.scatter is not None:
         under = "as expected" if 0.8 <= quality.scatter <= 1.2 else "1 would be chance alone"
         tiles.append(("Scatter of counts", f"{quality.scatter:.2f}×", under))
@@ -152,12 +174,6 @@ def _tiles(
     )
 
 
-def _attainable(quality: Quality) -> float | None:
-    """Return the share that could be explained, if it is clearly below 1 and not exceeded."""
-    best, share = quality.deviance_attainable, quality.deviance_explained
-    return best if best is not None and share is not None and share <= best < 0.9 else None
-
-
 def _duration(seconds: float) -> str:
     if seconds < 120:
         return f"{number(seconds, 2)} seconds"
@@ -172,10 +188,16 @@ def _share_words(shown: Readable) -> str:
             "share is its part of the norms of all components. Entries are relative to the largest "
             "of their column; orange ones are negative."
         )
+    lift = ""
+    if shown.model.rank > 1:
+        lift = (
+            " The tick on a bar marks the label’s share in all components together; 3× is three "
+            "times that."
+        )
     return (
         "Largest first, each named after what sets it apart from the others. A component’s share "
         "is its part of everything the model expects; percentages of rows are parts of their "
-        "component; 1× in a line is what every row would have if all had the same."
+        "component; 1× in a line is what every row would have if all had the same." + lift
     )
 
 
@@ -193,11 +215,15 @@ def _kept_note(modes: list[ModeRows]) -> str:
 
 
 def _fit_section(
-    model: CPModel, history: History | None, status: Status | None, quality: Quality | None
+    model: CPModel,
+    history: History | None,
+    status: Status | None,
+    quality: Quality | None,
+    rank: RankVerdict | None,
 ) -> str:
     panels = []
     if quality is not None:
-        words = [fit.explained_words(quality), fit.dispersion_words(quality)]
+        words = [fit.explained_words(quality, rank), fit.dispersion_words(quality)]
         if quality.sampled:
             words.append(
                 "The cells are too many to visit each. Of sparse data every nonzero was read; what "
@@ -214,7 +240,7 @@ def _fit_section(
         ending = f'<p class="small">{escape(str(status))}</p>' if status is not None else ""
         panels.append(_panel("Loss above its best, during the fit", curve + ending))
     if quality is not None:
-        modes = model.named_modes
+        modes = naming.named(model.named_modes)
         cells, rows = fit.hot_cells_table(quality, modes), fit.hot_slices_table(quality, modes)
         panels.append(_panel("Where it fits worst: cells", cells, "wide"))
         panels.append(_panel("Where it fits worst: rows", rows))

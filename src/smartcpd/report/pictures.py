@@ -46,6 +46,8 @@ def _words(rows: ModeRows, component: int) -> str:
     column = rows.factor[:, component]
     if not column.any():
         return "all zero"
+    if rows.as_overall(component):
+        return "as in all components"
     if rows.mode.kind is not Kind.CATEGORY:
         peak = rows.text_of(int(np.abs(column).argmax()))
         return f"{'strongest' if rows.signed else 'highest'} at {peak}"
@@ -62,7 +64,7 @@ def bars(rows: ModeRows, component: int) -> str:
     column = rows.factor[:, component]
     scale = float(np.abs(column).max()) or 1.0
     strongest = [row for row in rows.strongest(component, TOP).tolist() if column[row] != 0]
-    items = "".join(_bar(rows, row, float(column[row]), scale) for row in strongest)
+    items = "".join(_bar(rows, row, component, scale) for row in strongest)
     others = min(int(np.count_nonzero(column)), rows.kept.size) - len(strongest)
     more = ""
     rest = int(np.count_nonzero(column)) - len(strongest)
@@ -74,7 +76,8 @@ def bars(rows: ModeRows, component: int) -> str:
     return f'<ol class="bars" data-scale="{scale:.4g}">{items}</ol>{more}'
 
 
-def _bar(rows: ModeRows, row: int, value: float, scale: float) -> str:
+def _bar(rows: ModeRows, row: int, component: int, scale: float) -> str:
+    value = float(rows.factor[row, component])
     length = 100.0 * value / scale
     if rows.signed:
         start, width = (50.0, length / 2) if value >= 0 else (50.0 + length / 2, -length / 2)
@@ -85,8 +88,23 @@ def _bar(rows: ModeRows, row: int, value: float, scale: float) -> str:
         f'<li data-row="{row}"><span class="name" title="{label}">{label}</span>'
         f'<svg class="bar" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">'
         f'<rect class="track" width="100" height="8"/><rect class="fill{_sign(value)}" '
-        f'x="{start:.1f}" width="{width:.1f}" height="8"/></svg><b>{_entry(rows, value)}</b></li>'
+        f'x="{start:.1f}" width="{width:.1f}" height="8"/>{_overall(rows, row, scale)}</svg>'
+        f"<b>{_entry(rows, value)}</b><em>{_lift(rows.lift(row, component))}</em></li>"
     )
+
+
+def _overall(rows: ModeRows, row: int, scale: float) -> str:
+    """Draw a tick where the bar would end if the row were as large as in all components."""
+    if rows.signed or rows.factor.shape[1] == 1:
+        return ""
+    at = min(100.0 * float(rows.overall[row]) / scale, 99.0)
+    return f'<rect class="overall" x="{at:.1f}" y="0" width="1.2" height="8"/>'
+
+
+def _lift(times: float | None) -> str:
+    if times is None:
+        return ""
+    return f"{times:.0f}×" if times >= 10 else f"{times:.1f}×"
 
 
 def strip(rows: ModeRows, component: int) -> str:
@@ -176,7 +194,8 @@ def curve(rows: ModeRows, component: int) -> str:
     )
     extent = ",".join(f"{v:.12g}" for v in (places[0], span, low, high))
     label = f"{rows.mode.name}: a line over {column.size:,} rows, {_words(rows, component)}"
-    picture = svg.picture(WIDTH, height, parts, label, "chart curve", f' data-extent="{extent}"')
+    more = f' data-extent="{extent}" tabindex="0"'
+    picture = svg.picture(WIDTH, height, parts, label, "chart curve", more)
     note = ""
     if at.size < places.size:
         many = -(-places.size // at.size)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import inspect
 import platform
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib import metadata
 from typing import Any
 
+from smartcpd._data.tables import from_table
 from smartcpd._fitting.fit import fit
 from smartcpd.report.text import escape
 
@@ -42,16 +43,44 @@ def installed(packages: Iterable[str], unknown: str) -> dict[str, str]:
 
 
 def python_code(settings: Mapping[str, Any], rank: int, loss: str | None) -> str:
-    """Return the call that fits this model: its rank, its loss and all that is not the default."""
+    """Return code that fits this model, from the file on where it is known."""
     arguments: dict[str, Any] = {"rank": rank, "loss": loss or "gaussian"}
-    for name, parameter in inspect.signature(fit).parameters.items():
-        if name in ("X", "rank", "loss", "callback", "progress") or name not in settings:
-            continue
-        value = settings[name]
-        if _is_plain(value) and value != parameter.default:
-            arguments[name] = value
-    given = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
-    return f"from smartcpd import SmartCPD\n\nestimator = SmartCPD({given}).fit(X)"
+    arguments |= _differing(settings, fit, ("X", "rank", "loss", "callback", "progress"))
+    lines = ["import smartcpd", ""]
+    if _is_plain(settings.get("file")) and settings.get("file"):
+        lines.append(f"X = {_reading(settings)}")
+    lines.append(f"estimator = smartcpd.SmartCPD({_given(arguments)}).fit(X)")
+    return "\n".join(lines)
+
+
+def _reading(settings: Mapping[str, Any]) -> str:
+    """The call that reads the data."""
+    file = settings["file"]
+    if "modes" not in settings:
+        limit = settings.get("max_memory")
+        return f"smartcpd.read({_given({'': file} | ({'max_memory': limit} if limit else {}))})"
+    more = _differing(settings, from_table, ("data", "modes", "out", "max_memory"))
+    return f"smartcpd.from_table({_given({'': file, 'modes': settings['modes']} | more)})"
+
+
+def _differing(
+    settings: Mapping[str, Any], call: Callable[..., Any], others: tuple[str, ...]
+) -> dict[str, Any]:
+    """The parameters of a call that are not the default, and that code can spell out."""
+    return {
+        name: settings[name]
+        for name, parameter in inspect.signature(call).parameters.items()
+        if name not in others
+        and name in settings
+        and _is_plain(settings[name])
+        and settings[name] != parameter.default
+    }
+
+
+def _given(arguments: Mapping[str, Any]) -> str:
+    return ", ".join(
+        f"{name}={value!r}" if name else repr(value) for name, value in arguments.items()
+    )
 
 
 def _is_plain(value: Any) -> bool:

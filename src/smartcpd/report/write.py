@@ -12,6 +12,7 @@ from smartcpd._fitting.consensus import Consensus, Stability
 from smartcpd._fitting.model import CPModel
 from smartcpd._fitting.shares import Readable, readable
 from smartcpd._inference.diagnosis import Diagnosis
+from smartcpd._inference.rank_check import RankVerdict
 from smartcpd._problem.history import History, Status
 from smartcpd.errors import InvalidParameterError
 from smartcpd.quality import Quality
@@ -31,6 +32,9 @@ def write_report(
     title: str | None = None,
     stability: Consensus | Stability | None = None,
     diagnosis: Diagnosis | None = None,
+    rank: RankVerdict | None = None,
+    names: Mapping[int, str] | None = None,
+    selection: Mapping[str, Any] | None = None,
 ) -> Path:
     """Write a page about a fitted model: one file of HTML that needs no network.
 
@@ -58,6 +62,12 @@ def write_report(
         ``consensus_`` of a fit of several starts: how surely each component was found.
     diagnosis : Diagnosis, optional
         What `SmartCPD.diagnose` found.
+    rank : RankVerdict, optional
+        How the rank suits the data, as `smartcpd fit` finds out.
+    names : mapping, optional
+        Names of components by their numbers, counted from 1 in the order of their shares.
+    selection : mapping, optional
+        The ranks that were compared: ``recommendation`` and ``table`` of `smartcpd.select`.
 
     Returns
     -------
@@ -83,11 +93,11 @@ def write_report(
     if isinstance(stability, Consensus):
         stability = stability.summary
     shown = model if isinstance(model, Readable) else readable(model)
-    rank = shown.model.rank
-    if stability is not None and len(stability.values) != rank:
+    own = shown.model.rank
+    if stability is not None and len(stability.values) != own:
         raise InvalidParameterError(
             f"stability tells of {len(stability.values)} components, and {shown.model!r} has "
-            f"{rank}. Pass the consensus_ of the same fit."
+            f"{own}. Pass the consensus_ of the same fit."
         )
     page = render(
         shown,
@@ -100,6 +110,9 @@ def write_report(
         title,
         stability,
         diagnosis,
+        rank,
+        names,
+        selection,
     )
     # A label may hold half of a surrogate pair, which UTF-8 cannot encode.
     replace_file(file, page.encode("utf-8", "replace"))

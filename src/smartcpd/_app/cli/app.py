@@ -5,17 +5,16 @@ from __future__ import annotations
 import functools
 import importlib
 import os
-import signal
+import re
 import sys
-import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
 
-from smartcpd._app.cli.codes import FAILED, INTERRUPTED
-from smartcpd._app.cli.console import complain, say
+from smartcpd._app.cli.codes import FAILED, INTERRUPTED, MISUSED
+from smartcpd._app.cli.console import complain, print_json, say
 from smartcpd._app.cli.help import Command, Group
 from smartcpd._app.cli.options import in_flags, ungrouped
 from smartcpd.errors import SmartCPDError
@@ -32,7 +31,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="The hidden components of multi-way data, with the loss that fits the data.",
-    epilog="Exit codes: 0 done, 1 error, 2 usage, 130 interrupted (what was found is saved).",
+    epilog="Exit codes: 0 done, 1 error, 2 usage, 130 and 143 interrupted by Ctrl-C and SIGTERM "
+    "(what was found is saved).",
 )
 
 
@@ -68,25 +68,37 @@ def guarded(command: Callable[..., Any]) -> Callable[..., Any]:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(FAILED) from None
         except KeyboardInterrupt as interrupt:
-            say(str(interrupt) or "Interrupted; nothing was saved.")
+            sentence = str(interrupt) or "Interrupted; nothing was saved."
+            say(sentence)
+            _tell(sentence, kwargs)
             raise typer.Exit(INTERRUPTED) from None
         except (SmartCPDError, OSError, MemoryError) as error:
             if os.environ.get(DEBUG):
                 raise
-            complain(_sentence(error))
+            sentence = _sentence(error)
+            complain(sentence)
+            _tell(sentence, kwargs)
             raise typer.Exit(FAILED) from None
         except (typer.Exit, typer.Abort, typer.BadParameter):
             raise
         except Exception as error:
             if os.environ.get(DEBUG):
                 raise
-            complain(
+            sentence = (
                 f"Something went wrong that should not have ({type(error).__name__}: {error}); "
                 "--debug shows where."
             )
+            complain(sentence)
+            _tell(sentence, kwargs)
             raise typer.Exit(FAILED) from None
 
     return run
+
+
+def _tell(sentence: str, options: Mapping[str, Any]) -> None:
+    """Tell a program what went wrong, if one has asked for JSON."""
+    if options.get("json"):
+        print_json({"error": sentence})
 
 
 def _sentence(error: BaseException) -> str:
@@ -104,11 +116,7 @@ def _warn(message: Warning | str, *where: Any, **more: Any) -> None:
     say(f"warning: {' '.join(str(message).split())}")
 
 
-def _interrupt(number: int, frame: Any) -> None:
-    raise KeyboardInterrupt
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
+def commanded(arguments: Sequence[str] | None = None) -> None:
     """Run a command and exit."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     if "--debug" in given:  # the option may stand anywhere
@@ -120,10 +128,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if hasattr(stream, "reconfigure"):
             # A label that the terminal cannot show must not end the program.
             stream.reconfigure(errors="replace")
-    if threading.current_thread() is threading.main_thread():
-        # Whoever asks a long run to end gets what was found so far, as with Ctrl-C.
-        signal.signal(signal.SIGTERM, _interrupt)
-    app(given, prog_name="smartcpd")
+    if "--json" not in given:
+        app(given, prog_name="smartcpd")
+    try:
+        sys.exit(app(given, prog_name="smartcpd", standalone_mode=False))
+    except Exception as error:
+        if not hasattr(error, "format_message"):  # which errors of usage have
+            raise
+        complain(error.format_message())
+        print_json({"error": error.format_message()})
+        sys.exit(MISUSED)
 
 
 for _name in COMMANDS:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from smartcpd._app.cli.console import printable
 from smartcpd._data.labels import Kind, Mode
 from smartcpd._fitting.consensus import Stability
 from smartcpd._fitting.shares import Readable
+from smartcpd.report.naming import named
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
 PLAIN = " .:-=+*#%"
@@ -23,16 +26,22 @@ TOO_LITTLE = 1e-3
 
 
 def print_components(
-    console: Console, shown: Readable, k: int = 5, stability: Stability | None = None
+    console: Console,
+    shown: Readable,
+    k: int = 5,
+    stability: Stability | None = None,
+    names: Mapping[int, str] = MappingProxyType({}),
 ) -> None:
-    """Print a paragraph for each component."""
-    width = min(max(len(mode.name) for mode in shown.model.named_modes), 20)
+    """Print a paragraph for each component, under the name that a user gave it by its number."""
+    modes = named(shown.model.named_modes)
+    width = min(max(len(mode.name) for mode in modes), 20)
     blocks = BLOCKS if (console.encoding or "").lower().startswith("utf") else PLAIN
     for r, share in enumerate(shown.shares):
         sure = "" if stability is None else f", {stability.words(int(shown.order[r]))}"
         size = f"  {share:.1%} of the {shown.share_of}"
-        console.print(Text.assemble((f"{r + 1}", "bold"), size, sure))
-        for n, mode in enumerate(shown.model.named_modes):
+        title = f"  {printable(names[r + 1])}" if r + 1 in names else ""
+        console.print(Text.assemble((f"{r + 1}{title}", "bold"), size, sure))
+        for n, mode in enumerate(modes):
             name = printable(mode.name)[:20].ljust(width)
             line = _line(mode, shown.model.factors[n][:, r], shown.signed, k, blocks)
             console.print(Text.assemble("   ", (name, "cyan"), "  ", line))
@@ -59,8 +68,7 @@ def _digits(share: float) -> str:
 
 
 def _label(mode: Mode, row: int) -> str:
-    row = range(len(mode))[row]
-    text = Mode(mode.name, mode.labels[row : row + 1], mode.kind).text()[0]
+    text = mode.text([row])[0]
     text = printable(" ".join(text.split()))
     return text if len(text) <= LABEL else text[: LABEL - 1] + "…"
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
@@ -23,6 +25,20 @@ def say(sentence: str, quiet: bool = False) -> None:
     """Print something that is not a result."""
     if not quiet:
         stderr().print(Text(printable(sentence), style="dim"))
+
+
+@contextmanager
+def waiting(sentence: str, quiet: bool = False) -> Iterator[None]:
+    """Say what is done now; on a terminal a bar moves beside the seconds until it is done."""
+    say(sentence, quiet)
+    if quiet or not sys.stderr.isatty():
+        yield
+        return
+    from rich.progress import BarColumn, Progress, TimeElapsedColumn
+
+    with Progress(BarColumn(), TimeElapsedColumn(), console=stderr(), transient=True) as bar:
+        bar.add_task(sentence, total=None)
+        yield
 
 
 def complain(sentence: str) -> None:

@@ -14,18 +14,23 @@ from rich.text import Text
 from smartcpd._app.cli import fit_options as how
 from smartcpd._app.cli import options
 from smartcpd._app.cli.codes import INTERRUPTED
-from smartcpd._app.cli.console import print_json, say, stdout
+from smartcpd._app.cli.console import print_json, say, stdout, waiting
+from smartcpd._app.cli.given_names import GivenNames
 from smartcpd._app.cli.inputs import (
     described,
     load,
     needs,
     opened,
+    refuse_zeros,
     source_facts,
     stem,
 )
+from smartcpd._app.cli.open_rank import found_rank, rank_of
 from smartcpd._app.cli.show import print_run, summary
 from smartcpd._app.cli.table_options import TableOptions
 from smartcpd._app.run_folder import RunFolder, RunRecord
+from smartcpd._app.signals import signals
+from smartcpd._inference.wording import counted
 from smartcpd.errors import InvalidParameterError
 
 NEVER = 1e9
@@ -57,13 +62,14 @@ def fit(
     ],
     *,
     table: TableOptions,
-    rank: how.Rank = 10,
+    rank: how.Rank = "10",
     loss: how.LossName = "auto",
     method: how.Method,
     out: how.Out = None,
     force: how.Force = False,
     resume: how.Resume = False,
     checkpoint_every: how.CheckpointEvery = 30.0,
+    name: how.Names = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -76,7 +82,9 @@ def fit(
     if method.consensus and method.n_init == 1:
         raise typer.BadParameter("--consensus compares starts; ask for some, as by --n-init 5.")
     folder = RunFolder(out or f"{stem(file)}-smartcpd")
-    job = Job(file, table, rank, loss, method, folder)
+    job = Job(file, table, rank_of(rank), loss, method, folder, GivenNames.read(name))
+    if job.rank is not None:
+        job.names.check_rank(job.rank)
     run = job.run(force, resume, checkpoint_every, quiet)
     show_result(run, job, json, quiet)
     if run.status.interrupted:
@@ -89,10 +97,12 @@ class Job:
 
     file: str
     table: TableOptions
-    rank: int
+    rank: int | None
+    """The number of components; None if it is to be found."""
     loss: str
     method: how.Method
     folder: RunFolder
+    names: GivenNames = dataclasses.field(default_factory=GivenNames)
 
     def run(self, force: bool, resume: bool, checkpoint_every: float, quiet: bool) -> Any:
         """Read, fit, save."""
@@ -104,45 +114,55 @@ class Job:
         self.folder.check(force, resume)
         solvers.get(self.method.solver)
         known = None if self.loss == "auto" else losses.get(self.loss)
-        say(f"Reading {self.file} ...", quiet)
         allowed = self.method.max_memory
-        X = opened(load(self.file, self.table, max_memory=allowed), allowed)
+        with waiting(f"Reading {self.file} ...", quiet):
+            X = self.names.on_modes(
+                opened(load(self.file, self.table, max_memory=allowed), allowed)
+            )
+        signals.heed()
         chosen = choose_loss(X) if known is None else as_chosen(X, known)
-        say(f"Fitting {described(X)}, loss {chosen.loss} ...", quiet)
-        for line in needs(X, self.rank, chosen.loss):
+        refuse_zeros(X, chosen.loss)
+        selected = None
+        rank = self.rank
+        if rank is None:
+            selected = found_rank(X, chosen.loss, self.method.parameters(), quiet)
+            rank = int(selected["rank"])
+            self.names.check_rank(rank)
+        say(f"Fitting {described(X)}, {counted(rank)}, loss {chosen.loss} ...", quiet)
+        for line in needs(X, rank, chosen.loss):
             say(line, quiet)
         new = not self.folder.path.exists()
         saving: dict[str, Any] = {"resume": resume}
         try:
-            self.folder.claim(resume, self.rank * sum(X.shape))
+            self.folder.claim(resume, rank * sum(X.shape))
             if checkpoint_every > 0 or resume:
                 saving["checkpoint"] = self.folder.checkpoint
                 saving["checkpoint_every"] = checkpoint_every or NEVER
             result = fitting.fit(
                 X,
-                self.rank,
+                rank,
                 chosen.loss,
                 progress=False if quiet else "auto",
+                callback=signals.heed,
                 **self.method.parameters(),
                 **saving,
             )
         except KeyboardInterrupt:
+            if not self.folder.resumable:
+                self._leave_nothing(new)
             raise KeyboardInterrupt(self._how_to_go_on()) from None
         except BaseException:
             if not resume:
-                self.folder.abandon()
-            if new:
-                with suppress(OSError):  # somebody else's files are in it
-                    self.folder.path.rmdir()
+                self._leave_nothing(new)
             raise
         if result.status.interrupted and self.folder.complete and self.folder.resumable:
             raise KeyboardInterrupt(
                 f"Interrupted: the run that was in {self.folder.path} before is still there, and "
                 "--resume goes on with the new one."
             )
-        say("Writing the report ...", quiet)
         try:
-            run = self._saved(result, chosen, getattr(X, "notes", ()))
+            with waiting("Writing the report ...", quiet):
+                run = self._saved(result, chosen, getattr(X, "notes", ()), selected)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(self._how_to_go_on(found=True)) from None
         except OSError as error:
@@ -157,6 +177,13 @@ class Job:
             self.folder.checkpoints.drop()
         return run
 
+    def _leave_nothing(self, new: bool) -> None:
+        """Remove the checkpoint of a run that has no model, and the folder if it is new."""
+        self.folder.abandon()
+        if new:
+            with suppress(OSError):  # somebody else's files are in it
+                self.folder.path.rmdir()
+
     def _how_to_go_on(self, found: bool = False) -> str:
         """Say how to go on after an interruption; ``found`` says that there was a model to save."""
         if found and self.folder.replaced:
@@ -169,23 +196,33 @@ class Job:
             return "Interrupted; --resume goes on from the last checkpoint."
         return ""
 
-    def _saved(self, result: Any, chosen: Any, notes: tuple[str, ...]) -> Any:
+    def _saved(
+        self, result: Any, chosen: Any, notes: tuple[str, ...], selected: dict[str, Any] | None
+    ) -> Any:
         """The run in its folder: the model at once, then what takes time to find out about it."""
         from smartcpd._inference.examination import Examination
 
         examination = Examination.of(result)
-        run = self._record(examination, chosen, notes)
+        run = dataclasses.replace(
+            self._record(examination, chosen, notes),
+            names=self.names.components,
+            selection=selected,
+        )
         with self.folder.replacement() as beside:
-            beside.save_model(run)
+            with signals.held():
+                beside.save_model(run)
             quality, diagnosis = examination.figures()
-            run = dataclasses.replace(run, quality=quality, diagnosis=diagnosis)
+            run = dataclasses.replace(
+                run, quality=quality, diagnosis=diagnosis, rank=examination.rank
+            )
             beside.finish(run)
         return run
 
     def _record(self, examination: Any, chosen: Any, notes: tuple[str, ...]) -> Any:
         result, shown, remark = examination.fit, examination.shown, examination.excerpt.remark
         agreed = result.consensus
-        asked = {"rank": self.rank, "loss": str(chosen.loss)} | self.method.parameters()
+        asked = {"file": self.file, "rank": result.model.rank, "loss": str(chosen.loss)}
+        asked |= self.method.parameters()
         return RunRecord(
             model=shown.model,
             as_read=shown.on_its_own(),
@@ -219,10 +256,10 @@ class Job:
     def _command(self) -> str:
         """The command that repeats the run."""
         words = ["smartcpd", "fit", self.file]
-        words += [*self.table.words(), "--rank", str(self.rank)]
+        words += [*self.table.words(), "--rank", "auto" if self.rank is None else str(self.rank)]
         if self.loss != "auto":
             words += ["--loss", self.loss]
-        return shlex.join([*words, *self.method.words()])
+        return shlex.join([*words, *self.method.words(), *self.names.words()])
 
 
 def show_result(run: Any, job: Job, json: bool, quiet: bool) -> None:
@@ -232,7 +269,7 @@ def show_result(run: Any, job: Job, json: bool, quiet: bool) -> None:
     else:
         if not quiet:
             print_run(run)
-        stdout().print(Text(f"Report: {job.folder.report}"))
+        stdout().print(Text(f"{'' if quiet else 'Report: '}{job.folder.report}"))
     if run.status.interrupted:
         sys.stdout.flush()
         more = " Go on with --resume." if job.folder.resumable else ""

@@ -17,7 +17,22 @@ method_option = partial(typer.Option, rich_help_panel="Method")
 output_option = partial(typer.Option, rich_help_panel="Output")
 
 Rank = Annotated[
-    int, typer.Option("--rank", "-r", min=1, metavar="N", help="Number of components.")
+    str,
+    typer.Option(
+        "--rank",
+        "-r",
+        metavar="N|auto",
+        help="Number of components; auto tries 1 to 20 on held-out cells, as 'smartcpd select' "
+        "does.",
+    ),
+]
+Names = Annotated[
+    list[str] | None,
+    output_option(
+        "--name",
+        metavar="WHAT=NAME",
+        help="A name for a mode (time@1d=day) or for a component by its number (1=commuters).",
+    ),
 ]
 LossName = Annotated[
     str,

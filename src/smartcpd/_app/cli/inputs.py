@@ -68,6 +68,17 @@ def needs(X: Any, rank: int, loss: Any) -> list[str]:
     return [f"X is {storage.fit_needs(rank, loss)}."]
 
 
+def refuse_zeros(X: Any, loss: Any) -> None:
+    """Raise an error for zeros under a loss that goes to infinity there."""
+    from smartcpd._data.opening import as_storage
+
+    if not loss.allows_zeros and as_storage(X).lowest() == 0:
+        raise InvalidParameterError(
+            f"The data has zeros, and loss '{loss}' goes to infinity there. Use --loss "
+            "'beta(0.5)', or leave those rows out with --where."
+        )
+
+
 def _some_columns(file: str) -> str:
     from smartcpd._data.tables.opening import opened
 

@@ -11,9 +11,10 @@ from rich.text import Text
 
 from smartcpd._app.cli import fit_options as how
 from smartcpd._app.cli import options
-from smartcpd._app.cli.console import print_json, printable, say, stdout
+from smartcpd._app.cli.console import print_json, printable, say, stdout, waiting
 from smartcpd._app.cli.inputs import described, load, stem
 from smartcpd._app.cli.table_options import TableOptions
+from smartcpd._app.signals import signals
 from smartcpd._data.tables.wishes import parted
 from smartcpd.errors import InvalidParameterError, MissingExtraError
 
@@ -113,8 +114,9 @@ def select(
     picture = None if no_plot else picture_of(file, plot, quiet)
     from smartcpd._inference.selection import select as find
 
-    say(f"Reading {file} ...", quiet)
-    X = load(file, table)
+    with waiting(f"Reading {file} ...", quiet):
+        X = load(file, table)
+    signals.heed()
     say(f"Comparing ranks of {described(X)} ...", quiet)
     found = find(
         X,

@@ -10,10 +10,9 @@ from rich.text import Text
 from smartcpd._app.cli.console import print_json, printable, stdout
 from smartcpd._app.cli.options import Json, RunPath
 from smartcpd._app.run_folder import RunFolder, RunRecord
-from smartcpd.quality import Quality
+from smartcpd._inference.wording import counted
+from smartcpd.report.naming import named
 
-EXCESS = 0.05
-"""The share of the deviance, above what a true model would explain, that speaks for chance."""
 EXAMPLES = "Example: smartcpd show chicago_crime_2022-smartcpd --top 8"
 
 
@@ -36,37 +35,30 @@ def print_run(run: RunRecord, top: int = 5) -> None:
     from smartcpd._app.cli.components import print_components
 
     console = stdout()
-    modes = " x ".join(f"{printable(m.name)} {len(m):,}" for m in run.model.named_modes)
+    modes = " x ".join(f"{printable(m.name)} {len(m):,}" for m in named(run.model.named_modes))
     console.print(Text(f"{modes}, {counted(run.model.rank)}", style="bold"))
     console.print()
-    print_components(console, run.shown, top, run.stability)
+    print_components(console, run.shown, top, run.stability, run.names)
     console.print()
     for note in run.notes:
         console.print(Text(f"- {printable(note)}"))
     quality = run.quality
     if quality is not None and quality.deviance_explained is not None:
-        console.print(Text(f"- {_explained(quality, run.model.rank)}"))
+        share = quality.deviance_explained
+        console.print(Text(f"- The model explains {share:.1%} of the deviance."))
+    if run.rank is not None and run.rank.headline:
+        style = "" if run.rank.suits == "well" else "bold yellow"
+        sentence = f"{run.rank.headline} {run.rank.named_surplus()}".strip()
+        console.print(Text.assemble("- ", (sentence, style)))
+    elif run.rank is not None:
+        advice = "'smartcpd select' compares ranks"
+        console.print(Text(f"- Whether the rank suits was not found out in time; {advice}."))
     console.print(Text(f"- {printable(str(run.status))}"))
     for finding in run.diagnosis or ():
+        if finding.name.startswith("rank "):
+            continue  # was said already
         mark = (f"{finding.severity}: ", "bold yellow" if finding.severity == "warning" else "bold")
         console.print(Text.assemble(mark, printable(f"{finding.name}: {finding.brief}.")))
-
-
-def counted(rank: int) -> str:
-    return "1 component" if rank == 1 else f"{rank:,} components"
-
-
-def _explained(quality: Quality, rank: int) -> str:
-    share, best = quality.deviance_explained, quality.deviance_attainable
-    assert share is not None
-    sentence = f"The model explains {share:.1%} of the deviance"
-    if best is None or quality.data == "measurements":
-        return f"{sentence}."
-    if share <= best:
-        return f"{sentence}; of data drawn from the model itself it would explain {best:.1%}."
-    if share - best > EXCESS and rank > 1:
-        return f"{sentence}, more than of data drawn from the model itself: is the rank too high?"
-    return f"{sentence}."
 
 
 def summary(run: RunRecord, folder: RunFolder, top: int = 10) -> dict[str, Any]:
@@ -88,7 +80,9 @@ def summary(run: RunRecord, folder: RunFolder, top: int = 10) -> dict[str, Any]:
         "notes": list(run.notes),
         "quality": None if run.quality is None else run.quality.to_dict(),
         "diagnosis": None if run.diagnosis is None else run.diagnosis.to_dict(),
+        "rank_check": None if run.rank is None else run.rank.to_dict(),
         "data": run.data,
         "command": run.command,
+        "selection": run.selection,
         "components": described(run.shown, top, run.stability),
     }

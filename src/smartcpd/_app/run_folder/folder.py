@@ -210,6 +210,9 @@ class RunFolder:
             title=run.title,
             stability=run.stability,
             diagnosis=run.diagnosis,
+            rank=run.rank,
+            names=run.names,
+            selection=run.selection,
         )
 
     def load(self) -> RunRecord:

@@ -15,6 +15,7 @@ from smartcpd._fitting.consensus import Stability
 from smartcpd._fitting.model import CPModel
 from smartcpd._fitting.shares import Readable, readable
 from smartcpd._inference.diagnosis import Diagnosis
+from smartcpd._inference.rank_check import RankVerdict
 from smartcpd._problem.history import History, Record, Status
 from smartcpd.quality import Quality
 from smartcpd.report.repeat import installed
@@ -46,6 +47,12 @@ class RunRecord:
         How surely each component was found again by other starts.
     diagnosis : Diagnosis, optional
         What may be wrong with the fit.
+    rank : RankVerdict, optional
+        How the rank suits the data.
+    names : mapping
+        The user's names of components, by their numbers from 1.
+    selection : dict, optional
+        What was found of other ranks, where the rank was left open.
     notes : tuple of str
         What the reader should know: rows left out, the choice of the loss.
     command : str, optional
@@ -74,6 +81,9 @@ class RunRecord:
     created: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
     stability: Stability | None = None
     diagnosis: Diagnosis | None = None
+    rank: RankVerdict | None = None
+    names: Mapping[int, str] = field(default_factory=dict)
+    selection: dict[str, Any] | None = None
     as_read: Readable | None = field(default=None, repr=False, compare=False)
 
     @cached_property
@@ -100,6 +110,9 @@ class RunRecord:
                 "quality": None if self.quality is None else self.quality.to_dict(),
                 "stability": None if self.stability is None else self.stability.to_dict(),
                 "diagnosis": None if self.diagnosis is None else self.diagnosis.to_dict(),
+                "rank": None if self.rank is None else self.rank.to_dict(),
+                "names": dict(self.names),
+                "selection": self.selection,
                 "history": columns,
             }
         )
@@ -114,6 +127,7 @@ class RunRecord:
         quality = given["quality"]
         # Runs of earlier versions do not have these.
         stability, diagnosis = given.get("stability"), given.get("diagnosis")
+        rank = given.get("rank")
         return cls(
             model,
             math.nan if given["loss"] is None else float(given["loss"]),
@@ -131,6 +145,9 @@ class RunRecord:
             str(given["created"]),
             None if stability is None else Stability.from_dict(stability),
             None if diagnosis is None else Diagnosis.from_dict(diagnosis),
+            None if rank is None else RankVerdict.from_dict(rank),
+            {int(number): str(name) for number, name in (given.get("names") or {}).items()},
+            given.get("selection"),
         )
 
 

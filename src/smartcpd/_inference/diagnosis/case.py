@@ -14,6 +14,7 @@ from smartcpd._data.storage import Dense, SparseTensor
 from smartcpd._fitting.consensus import Consensus
 from smartcpd._fitting.model import CPModel
 from smartcpd._inference.diagnosis.tallies import Tallies
+from smartcpd._inference.rank_check import RankVerdict
 from smartcpd._objectives.kkt import balanced
 from smartcpd._problem.history import History, Status
 from smartcpd._problem.problem import Problem
@@ -37,6 +38,8 @@ class Case:
     status: Status | None = None
     history: History | None = None
     consensus: Consensus | None = None
+    rank: RankVerdict | None = None
+    """What other ranks say of held-out cells, where they were compared."""
     first: int = 0
     """The number that sentences give the first component."""
     in_whole: Callable[[Sequence[int]], Sequence[int]] = tuple
@@ -65,7 +68,7 @@ def shared_evenly(model: CPModel, problem: Problem) -> list[np.ndarray]:
 
 
 def row_name(mode: Mode, row: int) -> str:
-    text = Mode(mode.name, mode.labels[row : row + 1], mode.kind).text()[0]
+    text = mode.text([row])[0]
     return text if len(text) <= 40 else text[:39] + "…"
 
 

@@ -16,10 +16,12 @@ from smartcpd._inference.diagnosis import (
     distribution,
     dominance,
     observations,
+    ranks,
 )
 from smartcpd._inference.diagnosis.case import Case, shared_evenly
 from smartcpd._inference.diagnosis.result import Diagnosis, Finding, Severity
 from smartcpd._inference.diagnosis.tallies import Tallies
+from smartcpd._inference.rank_check import checked_rank
 from smartcpd._problem.history import History, Status
 from smartcpd._problem.problem import Problem
 from smartcpd.errors import InvalidParameterError
@@ -46,6 +48,7 @@ CHECKS = (
     Check("calibration", distribution.calibration, distribution.binary),
     Check("dominant cells", dominance.dominant_cells),
     Check("observations", observations.few_observations),
+    Check("rank", ranks.unsuitable, ranks.compared),
 )
 
 
@@ -61,11 +64,14 @@ def diagnose(
     history: History | None = None,
     consensus: Consensus | None = None,
     first: int = 0,
+    compare_ranks: bool = False,
 ) -> Diagnosis:
     """Find out what may be wrong with a model of some data; see `smartcpd.CPModel.diagnose`.
 
     Parameters
     ----------
+    compare_ranks : bool
+        Whether fewer and more components are tried on held-out cells.
     status, history, consensus : optional
         What a fit says about itself: ``status_``, ``history_`` and ``consensus_``.
     first : int
@@ -94,7 +100,10 @@ def diagnose(
     reading = reading_of(problem.storage, factors, problem.loss, seed=0)
     tallies = Tallies(reading)
     reading.show_to(tallies)
-    return examined(Case(model, problem, factors, tallies, status, history, consensus, first))
+    rank = None
+    if compare_ranks:
+        rank = checked_rank(problem, factors, history[-1].time if history else 0.0)
+    return examined(Case(model, problem, factors, tallies, status, history, consensus, rank, first))
 
 
 def examined(case: Case) -> Diagnosis:

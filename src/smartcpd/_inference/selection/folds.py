@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any
@@ -66,6 +67,17 @@ def make_folds(
     return found
 
 
+def one_fold(storage: Storage, cv: int, rng: np.random.Generator) -> Fold | None:
+    """The first of the folds of the cells, without the memory that all would take; None if there
+    are too few observed cells.
+    """
+    try:
+        fold = _on_known_rows(next(iter(_folds(storage, cv, "cells", 0, rng))))
+    except InvalidDataError:
+        return None
+    return fold if fold.n_cells > 1 and fold.weights.sum() > 0 else None
+
+
 def check_holdout(storage: Storage, cv: Any, holdout: Any, mode: Any) -> None:
     """Raise an error if no folds can be made."""
     whole = isinstance(cv, int | np.integer) and not isinstance(cv, bool)
@@ -97,18 +109,19 @@ def _dealt(count: int, cv: int, rng: np.random.Generator) -> np.ndarray:
 @singledispatch
 def _folds(
     storage: Storage, cv: int, holdout: str, mode: int, rng: np.random.Generator
-) -> list[Fold]:
-    """Make the folds of a storage, which may have cells in rows unknown to training data."""
+) -> Iterable[Fold]:
+    """Make the folds of a storage, each when it is asked for; they may have cells in rows that are
+    unknown to training data.
+    """
     raise TypeError(f"{type(storage).__name__} is no storage that folds can be made of.")
 
 
 @_folds.register
-def _(storage: Dense, cv: int, holdout: str, mode: int, rng: np.random.Generator) -> list[Fold]:
+def _(storage: Dense, cv: int, holdout: str, mode: int, rng: np.random.Generator) -> Iterator[Fold]:
     shape = list(storage.shape)
     if holdout == "fibers":
         shape[mode] = 1
     labels = _dealt(math.prod(shape), cv, rng).reshape(shape)
-    folds = []
     for k in range(cv):
         held = np.broadcast_to(labels == k, storage.shape)
         own = np.ones((), bool) if storage.weights is None else storage.weights
@@ -118,14 +131,13 @@ def _(storage: Dense, cv: int, holdout: str, mode: int, rng: np.random.Generator
             cells = np.sort(rng.choice(cells, MOST_SCORED, replace=False))
         places = list(np.unravel_index(cells, storage.shape))
         x = storage.array[tuple(places)].astype(np.float64)
-        folds.append(Fold(training, places, x, weights_at(storage, places)))
-    return folds
+        yield Fold(training, places, x, weights_at(storage, places))
 
 
 @_folds.register
 def _(
     storage: SparseTensor, cv: int, holdout: str, mode: int, rng: np.random.Generator
-) -> list[Fold]:
+) -> Iterable[Fold]:
     if storage.nnz < STORED_A_FOLD * cv:
         raise InvalidDataError(
             f"{storage!r} stores {storage.nnz} cells, too few to hold some of them out in each of "
@@ -134,13 +146,13 @@ def _(
     if storage.absent == "unobserved":
         return _observed(storage, cv, holdout, mode, rng)
     if holdout == "cells":
-        return [_with_zeros(storage, *part) for part in _stored_parts(storage, cv, rng)]
-    return [_sparse_fibers(storage, *part) for part in _fiber_parts(storage, cv, mode, rng)]
+        return (_with_zeros(storage, *part) for part in _stored_parts(storage, cv, rng))
+    return (_sparse_fibers(storage, *part) for part in _fiber_parts(storage, cv, mode, rng))
 
 
 def _observed(
     storage: SparseTensor, cv: int, holdout: str, mode: int, rng: np.random.Generator
-) -> list[Fold]:
+) -> Iterator[Fold]:
     """Make folds of a sparse tensor that stores all that was observed."""
     if holdout == "cells":
         labels = _dealt(storage.nnz, cv, rng)
@@ -149,7 +161,6 @@ def _observed(
         fibers, which = np.unique(around, axis=0, return_inverse=True)
         labels = _dealt(len(fibers), cv, rng)[which.reshape(-1)]
     own = np.ones(storage.nnz) if storage.weights is None else storage.weights
-    folds = []
     for k in range(cv):
         held = labels == k
         kept = tuple(column[~held] for column in storage.indices)
@@ -158,8 +169,7 @@ def _observed(
             kept, storage.values[~held], storage.shape, "unobserved", weights, storage.missing
         )
         places = [column[held].astype(np.intp) for column in storage.indices]
-        folds.append(Fold(training, places, storage.values[held].astype(np.float64), own[held]))
-    return folds
+        yield Fold(training, places, storage.values[held].astype(np.float64), own[held])
 
 
 def _stored_parts(storage: SparseTensor, cv: int, rng: np.random.Generator) -> list[Any]:

@@ -1,0 +1,119 @@
+"""Does a fit say when its rank is too low or too high?
+
+Planted data of ranks 2 to 8, a seed each, is fitted at the true rank, at half of it and at twice as
+many components; the verdict should be "well", "too low" and "too high". Columns without structure
+are fitted with ten components. The rules were chosen on other seeds than these (1000 to 1006).
+Beside it stands the time of the check, as a share of that of the fit.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmarks.results import Result, Row, Spread, Verdict
+from benchmarks.selecting import SHAPE, gamma
+from smartcpd import SparseTensor, datasets
+from smartcpd._fitting.fit import fit
+from smartcpd._inference.rank_check import RankVerdict, Suits, checked_rank
+
+RANKS = range(2, 9)
+SEEDS, RIGHT = 20, 18
+WANTED = {"half": Suits.LOW, "true": Suits.WELL, "twice": Suits.HIGH}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A family of data sets: a rank and a seed each."""
+
+    name: str
+    loss: str
+    make: Callable[[int, int], object]
+
+
+def counts(rank: int, seed: int) -> np.ndarray:
+    return datasets.count(SHAPE, rank, a_max=1.0, random_state=seed).data
+
+
+def events(rank: int, seed: int) -> SparseTensor:
+    """A table of 200,000 events, most of whose cells are empty."""
+    return datasets.events((200, 150, 100), rank, 200_000, random_state=seed).data
+
+
+def yes_no(rank: int, seed: int) -> np.ndarray:
+    """Each component is about a few rows of each mode: memberships that overlap."""
+    rng = np.random.default_rng(seed)
+    factors = [rng.gamma(0.3, 1.0, (n, rank)) for n in SHAPE]
+    odds = np.einsum("ir,jr,kr->ijk", *factors)
+    odds *= 0.5 / np.median(odds[odds > np.median(odds)])
+    return (rng.random(SHAPE) < odds / (1 + odds)).astype(np.uint8)
+
+
+def no_structure(columns: int, seed: int) -> np.ndarray:
+    """Counts of rows of independent columns, each of them uneven."""
+    rng = np.random.default_rng(seed)
+    shares = [rng.dirichlet(np.full(n, 0.7)) for n in (40, 30, 24)[:columns]]
+    return rng.poisson(30_000 * np.einsum("i,j,k->ijk", *shares))
+
+
+KINDS = (
+    Kind("counts", "poisson", counts),
+    Kind("events, sparse", "poisson", events),
+    Kind("yes/no", "bernoulli-odds", yes_no),
+    Kind("positive, 20 dB", "gamma", gamma),
+)
+
+
+def judged(X: object, rank: int, loss: str, seed: int) -> tuple[RankVerdict, float]:
+    """The verdict, and the time of the check over that of the fit, or over a second."""
+    began = time.process_time()
+    found = fit(X, rank, loss, random_state=seed, n_threads=1, progress=False)
+    middle = time.process_time()
+    factors = found.model.distribute().factors
+    verdict = checked_rank(found.problem, factors, middle - began, n_threads=1)
+    return verdict, (time.process_time() - middle) / (middle - began)
+
+
+def run(quick: bool = False, seeds: range | None = None) -> Iterator[Result]:
+    seeds = seeds or range(3 if quick else SEEDS)
+    for kind in KINDS:
+        judged(kind.make(2, 999), 2, kind.loss, 0)  # compiles
+        told: dict[str, Counter[str]] = {size: Counter() for size in WANTED}
+        shares, named = [], 0
+        for seed in seeds:
+            rank = RANKS[seed % len(RANKS)]
+            X = kind.make(rank, seed)
+            for size, own in (("half", max(1, rank // 2)), ("true", rank), ("twice", 2 * rank)):
+                verdict, share = judged(X, own, kind.loss, seed)
+                told[size][str(verdict.suits)] += 1
+                shares.append(share)
+                named += size == "twice" and verdict.better == rank
+        yield Row(
+            "Verdicts",
+            {
+                "data": kind.name,
+                **{size: ", ".join(f"{n} {s}" for s, n in told[size].items()) for size in WANTED},
+                "true rank named at twice": f"{named} of {len(seeds)}",
+                "time over that of the fit": Spread.of(shares),
+            },
+        )
+        for size, right in WANTED.items():
+            yield Verdict(
+                f"{kind.name}, {size} rank: '{right}', of {len(seeds)}",
+                told[size][str(right)],
+                RIGHT / SEEDS * len(seeds),
+            )
+    flagged = [
+        judged(no_structure(columns, seed), 10, "poisson", seed)[0].suits is Suits.HIGH
+        for seed in seeds
+        for columns in (3,)
+    ]
+    yield Verdict(
+        f"independent columns, 10 components: 'too high', of {len(seeds)}",
+        sum(flagged),
+        RIGHT / SEEDS * len(seeds),
+    )

@@ -1,0 +1,75 @@
+"""The verdict about a rank: planted components, columns without structure, words, JSON."""
+
+import json
+
+import numpy as np
+import pytest
+
+import smartcpd
+from smartcpd import SmartCPD, SparseTensor
+from smartcpd._fitting.fit import fit
+from smartcpd._inference.rank_check import RankVerdict, Suits, checked_rank
+from smartcpd.errors import InvalidDataError
+
+
+def verdict(X, rank, loss="poisson", **more):
+    found = fit(X, rank, loss, random_state=0, progress=False, **more)
+    return checked_rank(found.problem, found.model.distribute().factors)
+
+
+@pytest.fixture(scope="module")
+def planted():
+    return smartcpd.datasets.count((25, 20, 15), rank=3, a_max=1.5, random_state=1).data
+
+
+@pytest.mark.parametrize(("rank", "suits"), [(1, Suits.LOW), (3, Suits.WELL), (6, Suits.HIGH)])
+def test_dense_and_sparse_counts(planted, rank, suits):
+    before = planted.copy()
+    found = verdict(planted, rank)
+    assert found.suits is suits
+    assert np.array_equal(planted, before)
+    if suits is Suits.HIGH:
+        assert found.better == 3
+        assert len(found.surplus) == 3
+    indices = np.argwhere(planted)
+    values = planted[tuple(indices.T)]
+    assert verdict(SparseTensor(indices, values, planted.shape), rank).suits is suits
+
+
+def test_columns_without_structure():
+    rng = np.random.default_rng(0)
+    shares = [rng.dirichlet(np.full(n, 0.7)) for n in (12, 10, 8)]
+    found = verdict(rng.poisson(3000 * np.einsum("i,j,k->ijk", *shares)), 6)
+    assert (found.suits, found.better) == (Suits.HIGH, 1)
+    assert "1 component predicts held-out cells as well as 6" in found.headline
+
+
+def test_too_little_data_gives_no_verdict():
+    assert verdict(SparseTensor([[0, 0], [1, 1]], 1, (3, 3)), 1).suits is Suits.UNKNOWN
+
+
+def test_the_same_verdict_whatever_the_threads(planted):
+    found = fit(planted, 2, "poisson", random_state=0, progress=False)
+    factors = found.model.distribute().factors
+    one, two = (checked_rank(found.problem, factors, n_threads=n).to_dict() for n in (1, 2))
+    assert {**one, "seconds": 0} == {**two, "seconds": 0}
+
+
+def test_diagnose_asks_if_it_is_told_to(planted):
+    found = SmartCPD(1, "poisson", random_state=0).fit(planted)
+    assert "rank" not in found.diagnose(planted).checked
+    assert "rank too low" in found.diagnose(planted, compare_ranks=True).names
+
+
+def test_words_and_json():
+    high = RankVerdict(6, Suits.HIGH, 3, 0.4, 0.41, (1, 4), (4,))
+    assert high.named_surplus() == "Components 2 and 5 have no counterpart among them."
+    low = RankVerdict(1, Suits.LOW, 2, 0.07, 0.35)
+    assert "2 components explain 35.0% of the deviance, 1 only 7.0%" in low.headline
+    well = RankVerdict(4, Suits.WELL, tried=(3, 8))
+    assert well.headline.endswith("predicted no better by 3 or 8 components.")
+    assert RankVerdict(4, Suits.UNKNOWN).headline == ""
+    for each in (high, low, well):
+        assert RankVerdict.from_dict(json.loads(json.dumps(each.to_dict()))) == each
+    with pytest.raises(InvalidDataError, match="cannot be read"):
+        RankVerdict.from_dict({"rank": 1})
