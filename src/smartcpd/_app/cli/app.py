@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import importlib
 import os
-import re
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
