@@ -44,7 +44,7 @@ SEARCHES = 3
 """Number of searches at the usual effort, if no two of them find the same."""
 FEWEST = 2
 """Number of searches that are always made."""
-AS_GOOD = (2e-4, 0.1)
+AS_GOOD = (5e-5, 0.05)
 """Losses of independent searches are as good as each other if they differ by less than the first
 share of their size and the second one of their resolution."""
 RACED = 3
