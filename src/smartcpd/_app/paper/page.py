@@ -33,7 +33,10 @@ only ratios compare, and budgets are in entries, too: an epoch is as many as the
 `smartcpd paper NAME` repeats an experiment and goes on with its trials, `smartcpd paper claims`
 makes this page; raw runs are in `runs.csv`.
 """
-HOW_TO_READ = """Reasons are marked as *measured* or as *conjecture*."""
+HOW_TO_READ = """\
+Brackets say how many trials a figure rests on. Where these are fewer than the 20 of simulated and
+the 10 of real data, the verdict is provisional, and running the experiment again completes it.
+Reasons are marked as *measured* or as *conjecture*."""
 
 
 def write(out: Path) -> list[Path]:
