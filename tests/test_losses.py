@@ -394,3 +394,8 @@ def test_a_custom_loss_that_cannot_be_compiled_is_refused_when_it_is_built():
     for value in ("a name", lambda x, m: helper(m)):
         with pytest.raises(InvalidParameterError, match="loss 'mine'"):
             losses.custom(value, lambda x, m: 2.0 * m, name="mine")
+
+
+def test_every_loss_can_be_had_without_knowing_its_parameters():
+    for name, cls in losses.registry.classes.items():
+        assert losses.get(cls.spelled or name).name == name

@@ -43,6 +43,7 @@ class Alpha(Loss):
     alpha: float
 
     name = "alpha"
+    spelled = "alpha(0.5)"
     data = Data.NONNEGATIVE
     domain = Domain.NONNEGATIVE
     convex = True

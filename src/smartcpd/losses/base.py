@@ -52,6 +52,8 @@ class Loss(Formulas):
     knows, intervals take second derivatives at the data itself."""
     alternatives: ClassVar[tuple[str, ...]] = ()
     """Losses worth comparing where the values of a tensor suggest this one."""
+    spelled: ClassVar[str | None] = None
+    """How the name is written with parameters, where a loss cannot do without."""
     tolerant: ClassVar[str | None] = None
     """How a message spells a loss that minds gross errors less."""
 

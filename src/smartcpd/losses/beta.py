@@ -47,6 +47,7 @@ class Beta(Loss):
     beta: float
 
     name = "beta"
+    spelled = "beta(0.5)"
     data = Data.NONNEGATIVE
     domain = Domain.NONNEGATIVE
     default_mirror = "entropy"

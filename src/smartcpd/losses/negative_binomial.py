@@ -40,6 +40,7 @@ class NegativeBinomial(Loss):
     r: float
 
     name = "negative-binomial"
+    spelled = "negative-binomial(1)"
     data = Data.COUNTS
     domain = Domain.NONNEGATIVE
     default_mirror = "entropy"

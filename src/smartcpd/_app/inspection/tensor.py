@@ -20,7 +20,6 @@ from smartcpd._problem.loss_choice import choose_loss
 from smartcpd.errors import SmartCPDError
 from smartcpd.partitions import PartitionedTensor
 
-EXAMPLE_PARAMETERS = {"beta": "beta(0.5)", "negative-binomial": "negative-binomial(1)"}
 COPIES_OF_FACTORS = 6
 """About how many arrays of the size of the factors a fit keeps: factors, gradients, averages, step
 states.
@@ -107,7 +106,7 @@ def _nonzeros_and_highest(storage: Storage) -> tuple[int, float]:
 
 def _complaint(storage: Storage, name: str) -> str | None:
     """Say why a loss cannot describe the data, or return None."""
-    loss = losses.get(EXAMPLE_PARAMETERS.get(name, name))
+    loss = losses.get(losses.registry.classes[name].spelled or name)
     try:
         storage.check(loss)
     except SmartCPDError as error:
