@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
 import os
+from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -55,14 +58,82 @@ def uci_chat(n_people: int = 400) -> SparseData:
 def umls() -> SparseData:
     """A knowledge graph: head x relation x tail, yes or no, 135x46x135, 6,529 nonzeros."""
     files = [data_folder() / "umls" / f"{part}.txt" for part in ("train", "valid", "test")]
-    triples = np.array(
-        [line.split("\t") for file in files for line in file.read_text().splitlines()]
-    )
+    return _graph([line for file in files for line in file.read_text().splitlines()])
+
+
+def kinships() -> SparseData:
+    """Who calls whom by which word of kinship, 104x25x104, 10,686 nonzeros, yes or no."""
+    with gzip.open(data_folder() / "kinships.tsv.gz", "rt") as file:
+        return _graph(file.read().splitlines())
+
+
+def _graph(lines: list[str]) -> SparseData:
+    """Triples of head, relation and tail, separated by tabs."""
+    triples = np.array([line.split("\t") for line in lines])
     entities = np.unique(triples[:, [0, 2]])
     relations, relation = np.unique(triples[:, 1], return_inverse=True)
     head, tail = (np.searchsorted(entities, triples[:, n]) for n in (0, 2))
     shape = (len(entities), len(relations), len(entities))
     return present(counted(np.stack([head, relation, tail], axis=1), shape))
+
+
+def uber_april() -> SparseData:
+    """Pick-ups in New York in April 2014: day x hour x latitude x longitude, both rounded to three
+    decimals, 30x24x662x1088, 415,898 nonzeros, counts.
+    """
+    with gzip.open(data_folder() / "messy" / "uber_apr14.csv.gz", "rt") as file:
+        rows = list(csv.reader(file))[1:]
+    times = [
+        datetime.strptime(
+            row[0], "%m/%d/%Y %H:%M:%S" if row[0].count(":") > 1 else "%m/%d/%Y %H:%M"
+        )
+        for row in rows
+    ]
+    places = [np.round(np.array([float(row[n]) for row in rows]), 3) for n in (1, 2)]
+    columns = [[t.day for t in times], [t.hour for t in times], *places]
+    return _crossed([np.asarray(column) for column in columns])
+
+
+def pollinators() -> SparseData:
+    """Visits of insects to flowers: visitor x plant x day, 463x116x105, 5,983 nonzeros, counts."""
+    with gzip.open(data_folder() / "pollinators_2011_2014.csv.gz", "rt") as file:
+        rows = list(csv.DictReader(file))
+    columns = [np.array([row[name] for row in rows]) for name in ("visitor", "plant", "date")]
+    return _crossed(columns, np.array([float(row["count"]) for row in rows]))
+
+
+def _crossed(columns: list[np.ndarray], counts: np.ndarray | None = None) -> SparseData:
+    """A tensor whose modes are the kinds of entries in each column of a table."""
+    kinds = [np.unique(column, return_inverse=True) for column in columns]
+    shape = tuple(len(names) for names, _ in kinds)
+    cells, where = np.unique(
+        np.ravel_multi_index([index for _, index in kinds], shape), return_inverse=True
+    )
+    values = np.bincount(where, weights=counts)
+    indices = np.stack(np.unravel_index(cells, shape), axis=1).astype(np.int64)
+    return SparseData(indices[values > 0], values[values > 0], shape)
+
+
+def hangzhou_metro() -> np.ndarray:
+    """Passengers by station, day and time of day, 80x25x108, large counts, dense."""
+    with np.load(data_folder() / "hangzhou_metro.npz") as held:
+        return np.asarray(held["X"])
+
+
+def rain_in_india() -> np.ndarray:
+    """Rain by region, year and month, 36x115x12; NaN where it was not measured."""
+    with gzip.open(data_folder() / "messy" / "rainfall_india.csv.gz", "rt") as file:
+        table = list(csv.reader(file))
+    months = [n for n, name in enumerate(table[0]) if name in _MONTHS]
+    regions, region = np.unique([row[0] for row in table[1:]], return_inverse=True)
+    years, year = np.unique([row[1] for row in table[1:]], return_inverse=True)
+    rain = np.full((len(regions), len(years), len(months)), np.nan)
+    for i, j, row in zip(region, year, table[1:], strict=True):
+        rain[i, j] = [float(row[n]) if row[n] not in ("", "NA") else np.nan for n in months]
+    return rain
+
+
+_MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
 
 
 def nyc_taxi() -> np.ndarray:

@@ -98,6 +98,9 @@ class SmartCPD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         stochastic run. The user's factors are copied.
     n_init : int
         Number of starts that are compared by loss; those that fall behind are stopped early.
+    effort : float
+        How much a fit that searches for starts itself may spend on runs that find the solution
+        again, or a better one: twice as much with 2, a single run with 0.
     consensus : bool
         Run every start to its end, as a fit of its own, so that ``consensus_`` tells in how many of
         them each component was found. Takes as long as ``n_init`` fits; needs at least two.
@@ -196,6 +199,7 @@ class SmartCPD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         kkt_tol: float = 0.0,
         init: Any = "random",
         n_init: int = 1,
+        effort: float = 1.0,
         consensus: bool = False,
         n_jobs: int = 1,
         n_threads: int | None = None,
@@ -227,6 +231,7 @@ class SmartCPD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         self.kkt_tol = kkt_tol
         self.init = init
         self.n_init = n_init
+        self.effort = effort
         self.consensus = consensus
         self.n_jobs = n_jobs
         self.n_threads = n_threads

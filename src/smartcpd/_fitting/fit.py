@@ -110,6 +110,7 @@ def fit(
     kkt_tol: float = 0.0,
     init: Any = "random",
     n_init: int = 1,
+    effort: float = 1.0,
     consensus: bool = False,
     n_jobs: int = 1,
     n_threads: int | None = None,
@@ -174,6 +175,7 @@ def fit(
         n_threads=n_threads if n_jobs == 1 else 1,
         overcomplete=overcomplete,
         n_init=1 if consensus else int(n_init),
+        effort=effort,
         stochastic=asks_for_sampling(asked),
     )
     repairs = None
@@ -220,6 +222,7 @@ def fit(
                 repairs,
                 settles=repairs is not None and not settings.stochastic,
                 whole=bool(consensus),
+                own_start=_is_random(init) or warm is not None,
             )
             best = restarts.best(starts, streams)
     found = best.result
@@ -387,6 +390,7 @@ def make_settings(
     n_threads: int | None = None,
     overcomplete: float = 1.5,
     n_init: int = 1,
+    effort: float = 1.0,
     stochastic: bool = False,
 ) -> Settings:
     """Check everything about a fit that is not the problem itself."""
@@ -396,6 +400,7 @@ def make_settings(
         check_integer("n_fibers", n_fibers, at_least=1)
     if max_time is not None:
         check_number("max_time", max_time, at_least=1e-3)
+    check_number("effort", effort, at_least=0)
     check_number("tol", tol, at_least=0)
     check_number("kkt_tol", kkt_tol, at_least=0)
     if dtype not in ("float32", "float64", np.float32, np.float64):
@@ -409,5 +414,6 @@ def make_settings(
         n_threads=threads.resolve(n_threads),
         overcomplete=overcomplete,
         n_init=n_init,
+        effort=float(effort),
         stochastic=stochastic,
     )

@@ -29,6 +29,8 @@ class Settings:
     """Components of a random start, relative to the rank."""
     n_init: int = 1
     """Starts to compare, for strategies that do so themselves."""
+    effort: float = 1.0
+    """How much may be spent on a search for better solutions, relative to what is usual."""
     stochastic: bool = False
     """Whether the user chose how stochastic steps are made, and so wants them."""
     journal: Journal = field(default_factory=Journal, repr=False)
@@ -85,6 +87,8 @@ class Result:
     """The mean loss, if it is known without another pass over data that is not in memory."""
     comparison: Comparison | None = field(default=None, repr=False)
     """The comparison with other starts, where there were several."""
+    finding: str = ""
+    """What independent runs say about it, of a search that compared some."""
 
 
 Observer = Callable[[Epoch], Any]

@@ -1,10 +1,14 @@
-"""Quasi-Newton descents over all cells of a dense tensor: the finish of dense fits."""
+"""Quasi-Newton descents over all cells of a tensor: the finish of dense fits, and of sparse ones
+under losses without multiplicative updates.
+"""
 
 from __future__ import annotations
 
 from smartcpd._common.stacked import stack
+from smartcpd._data.storage import Dense, SparseTensor
 from smartcpd._methods.base import Method, Result, Task
 from smartcpd._methods.descents import FINISHED, Descents
+from smartcpd._methods.sparse_descent import SparseDescents
 from smartcpd._methods.tracker import Tracker
 from smartcpd._problem.bounds import check_bounds
 from smartcpd._problem.history import Status
@@ -36,20 +40,30 @@ def check_dense(problem: Problem, solver: str) -> None:
         )
 
 
+def _check(problem: Problem) -> None:
+    """Refuse what no descent serves."""
+    check_bounds(problem, "quasi-newton")
+    if not isinstance(problem.storage, Dense | SparseTensor):
+        raise IncompatibleError(
+            f"Solver 'quasi-newton' reads tensors in memory; got {problem}. Use solver='auto'."
+        )
+
+
 def _run(task: Task) -> Result:
     """Descend from a start; superfluous components are merged first."""
     problem = task.problem
     tracker = Tracker(problem, task.settings, task.observe, task.rng)
-    descents = Descents(problem, task.settings, tracker, task.rng)
+    kind = Descents if problem.storage.absent == "none" else SparseDescents
+    descents = kind(problem, task.settings, tracker, task.rng)
     A = stack(task.start)
     descents.compile(A)
     tracker.begin_with(A[:, : problem.rank])
 
     def loop() -> Status:
         B = descents.reduced(A) if A.shape[1] > problem.rank else A
-        return descents.run(B, "finish", finished(problem)).status()
+        return descents.run(B, "finish", finished(problem)).status
 
     return tracker.follow(loop)
 
 
-quasi_newton = Method("quasi-newton", _run, lambda problem: check_dense(problem, "quasi-newton"))
+quasi_newton = Method("quasi-newton", _run, _check)

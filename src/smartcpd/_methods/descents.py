@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -58,11 +58,14 @@ class Candidate:
     A: np.ndarray
     loss: float
     settled: bool
+    origins: tuple[str, ...] = ()
+    """Names of what it came from, where that is known; see `Run.origins` of findings."""
 
-    def status(self, remark: str = "") -> Status:
-        """Return the status of a fit that ends here."""
+    @property
+    def status(self) -> Status:
+        """The status of a fit that ends here."""
         if self.settled:
-            return Status(True, f"Converged: the loss settled at {self.loss:.6g}. {remark}".strip())
+            return Status(True, f"Converged: the loss settled at {self.loss:.6g}.")
         return Status(
             False,
             f"Stopped after {MOST_STEPS} quasi-Newton steps before the loss settled; fit again "
@@ -71,7 +74,13 @@ class Candidate:
 
 
 class Descents:
-    """Quasi-Newton descents on one objective: all cells of a dense tensor, or a sample of them."""
+    """Quasi-Newton descents on one objective: all cells of a dense tensor, or a sample of them.
+
+    `SparseDescents` does the same for sparse tensors.
+    """
+
+    precisions: ClassVar[tuple[str, ...]] = PRECISIONS
+    """The precisions of passes, in the order in which they are used."""
 
     def __init__(
         self, problem: Problem, settings: Settings, tracker: Tracker, rng: np.random.Generator
@@ -80,15 +89,29 @@ class Descents:
         self.tracker = tracker
         self.n_threads = settings.n_threads
         self.rng = rng
-        objective = objective_of(problem.storage, problem.loss, settings.n_threads)
-        assert isinstance(objective, DenseObjective)
-        self.objective = objective
+        self.set_up()
         storage = problem.storage
         row_weights = storage.row_weights if storage.weighted else None
         self.region = Region(problem.shape, problem.loss, *bounds(problem), row_weights)
         self.sample = CellSample(problem)
         # Users ask for more or less care by tol.
         self._care = settings.stopping.tol / DEFAULT_TOL
+
+    def set_up(self) -> None:
+        """Prepare the function that descents minimise."""
+        objective = objective_of(self.problem.storage, self.problem.loss, self.n_threads)
+        assert isinstance(objective, DenseObjective)
+        self.objective = objective
+
+    @property
+    def changing(self) -> tuple[Any, ...]:
+        """Further objects that descents change, for checkpoints."""
+        return ()
+
+    def settle(self, newton: QuasiNewton) -> None:
+        """Bring a function up to date that is an approximation around a point; this one is
+        exact.
+        """
 
     def compile(self, A: np.ndarray) -> None:
         """Have everything compiled before a clock starts."""
@@ -137,7 +160,7 @@ class Descents:
         makes all its steps, in float32.
         """
         descent = _Descent(self, A, phase, tau * self._care, rival, joins, rough)
-        return self.tracker.stage(lambda: descent.run(most))
+        return self.tracker.stage(lambda: descent.run(most), *self.changing)
 
     def count_pass(self) -> None:
         self.tracker.entries += self.objective.n_cells
@@ -181,7 +204,7 @@ class _Descent:
         self.joins = joins
         self.rough = rough
         self.first_epoch = self.tracker.epoch
-        self.precision = "float32"
+        self.precision = descents.precisions[0]
         self.gains = [math.inf] * SETTLED_STEPS
         self.resolution, self.milestone = 0.0, math.inf
         self.iteration = 0
@@ -196,9 +219,10 @@ class _Descent:
         )
         noted(self.tracker, self._row())
         self.most = most
-        return Loop(self.tracker, self, record=noted).run()
+        return Loop(self.tracker, self, *self.descents.changing, record=noted).run()
 
     def look(self) -> Look:
+        self.descents.settle(self.newton)
         self._promised, self._gained = self.newton.step()
         self.tracker.epoch += 1
         return self._row()

@@ -19,7 +19,6 @@ import numpy as np
 
 from smartcpd._methods.mixture import Mixture
 from smartcpd._objectives import Objective
-from smartcpd._objectives.sparse import SparseObjective
 from smartcpd._problem.problem import Problem
 from smartcpd.errors import IncompatibleError
 from smartcpd.losses import Loss
@@ -34,8 +33,8 @@ def serves(problem: Problem) -> bool:
 def check(problem: Problem) -> None:
     if not serves(problem):
         raise IncompatibleError(
-            "Solvers 'sparse' and 'few-events' serve nonnegative factors under the losses poisson, "
-            f"bernoulli-odds and alpha above 0 up to 1; got {problem}. Use solver='smd'."
+            "Solver 'few-events' serves nonnegative factors under the losses poisson, "
+            f"bernoulli-odds and alpha above 0 up to 1; got {problem}. Use solver='auto'."
         )
 
 
@@ -57,16 +56,3 @@ def expected_counts(
     counts[first:] = mixture.weights - n_cells / c * gradient[first:]
     counts *= A
     return value, np.maximum(counts, 0.0, out=counts)
-
-
-def batch_counts(
-    objective: SparseObjective, mixture: Mixture, positions: np.ndarray, share: float
-) -> np.ndarray:
-    """The expected counts of all nonzeros under the poisson loss, from some that stand for
-    ``share`` times as many."""
-    A = mixture.stacked()
-    heaviest = objective.storage.heaviest
-    counts = -A * objective.events(A, True, positions).gradient * (share / heaviest)
-    if heaviest > 1:
-        counts += (1 - 1 / heaviest) * mixture.columns * mixture.weights
-    return np.maximum(counts, 0.0, out=counts)

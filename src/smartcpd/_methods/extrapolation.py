@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -53,12 +53,12 @@ def descend(
     next one begins at the last point that was accepted, without momentum and with care.
     """
     tracker.begin_with(steps.factors(point))
-    run = _Extrapolated(tracker, steps, entries, phase, point, accepted=point)
+    run = Extrapolated(tracker, steps, entries, phase, point, accepted=point)
     return Loop(tracker, run, steps).run()
 
 
 @dataclass
-class _Extrapolated(Generic[PointT]):
+class Extrapolated(Generic[PointT]):
     """Where extrapolated steps are, and what they came from."""
 
     tracker: Tracker
@@ -75,7 +75,14 @@ class _Extrapolated(Generic[PointT]):
     careful: bool = False
     _found: tuple[PointT, float, PointT] | None = None
     """The step that was seen last: where it began, the loss there, and where it led."""
-    kept: ClassVar = ("point", "accepted", "loss", "previous", "momentum", "careful")
+    kept: ClassVar[tuple[str, ...]] = (
+        "point",
+        "accepted",
+        "loss",
+        "previous",
+        "momentum",
+        "careful",
+    )
 
     def look(self) -> Look | None:
         """A step from where the last two points lead to; None where that was not downhill."""
@@ -92,7 +99,7 @@ class _Extrapolated(Generic[PointT]):
         self._found = start, value, following
         return Look(self.steps.factors(start), Estimate(value), self.phase)
 
-    def move(self) -> None:
+    def move(self) -> Any:
         """Accept the step that was seen, unless it led uphill."""
         if self._found is not None:
             start, self.loss, following = self._found

@@ -57,7 +57,7 @@ class GrowingSamples:
             A = found.A
             a_cell = (self.tracker.elapsed - began) / max(self.tracker.entries - entries, 1)
             if full:
-                return found.status()
+                return found.status
             wanted = GROWTH * cells
             if 2 * wanted > n_cells:
                 wanted = n_cells
@@ -75,7 +75,7 @@ class GrowingSamples:
     def _sampled(self, found: Candidate, cells: int) -> Status:
         """The status of a fit that ends with a sample."""
         if not found.settled:
-            return found.status()
+            return found.status
         share = cells / self.problem.storage.n_cells
         more = "" if self.settings.stopping.max_time is None else " More max_time allows more."
         return Status(

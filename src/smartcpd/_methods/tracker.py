@@ -67,6 +67,7 @@ class Tracker:
         self.began = time.perf_counter()
         self.ended = self.stopped = False
         self.comparison: Comparison | None = None
+        self.finding = ""
         self._sample = CellSample(problem)
 
     @classmethod
@@ -151,7 +152,14 @@ class Tracker:
         if best.shape[1] > self.problem.rank:
             best = merged(best, self.problem)
         factors = unstack(best, self.problem.shape)
-        return Result(factors, self.history, status, self.ended, comparison=self.comparison)
+        return Result(
+            factors,
+            self.history,
+            status,
+            self.ended,
+            comparison=self.comparison,
+            finding=self.finding,
+        )
 
     def check_time(self) -> None:
         """End a stretch without records when the user's time is over."""

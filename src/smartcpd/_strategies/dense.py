@@ -10,6 +10,7 @@ do not tell solutions apart; then the most probable one is kept.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from operator import itemgetter
 
 import numpy as np
@@ -25,6 +26,7 @@ from smartcpd._problem.problem import Problem
 from smartcpd._strategies.base import Search, Strategy
 from smartcpd._strategies.dense_starts import DenseStarts
 from smartcpd._strategies.evidence import log_evidence
+from smartcpd._strategies.findings import Findings, Run
 from smartcpd._strategies.starts import random_factors
 
 AGREED_STEPS, ALIKE = 60, 0.7
@@ -35,14 +37,10 @@ RUNS, CROWDED_RUNS = (2, 5), (20, 24)
 """The least and the largest number of runs; the second pair where there are more components than a
 mode has rows.
 """
-COMPARED, SAME_LOSS = 5e-4, 2e-3
-"""Changes of the loss, relative to its resolution: what a run that is to be compared may still
-gain, and the difference between runs taken for the same.
-"""
-TOLD_APART = 1.0
-"""Number of standard errors between the losses of two solutions from which on the data decides for
-one.
-"""
+COMPARED = 5e-4
+"""What a run that is to be compared may still gain, relative to the resolution of the loss."""
+COMPRESSED = "a compressed tensor"
+"""What runs share whose starts are least squares on a core."""
 AS_LOW, DECISIVE = 0.5, math.log(100.0)
 """A solution may be kept though its loss is not the lowest: the most standard errors between the
 two, and the least gain in the logarithm of its probability (Jeffreys calls that decisive).
@@ -79,30 +77,36 @@ class DenseSearch:
         if A is not None:
             found = self.descents.run(A, "finish", finished(self.problem), AGREED_STEPS)
             if found.settled and self._alike(A, found.A) and not self.crowded and self.n_init == 1:
-                return found.status("Two independent starts agreed on it.")
-            self.runs.append(self.descents.run(found.A, "run 1", COMPARED * self._care))
+                return found.status
+            found = self.descents.run(found.A, "run 1", COMPARED * self._care)
+            self.runs.append(replace(found, origins=(COMPRESSED,)))
         fewest, most = (max(n, self.n_init) for n in (CROWDED_RUNS if self.crowded else RUNS))
         for number in range(len(self.runs) + 1, most + 1):
             self._run(number)
-            if number >= fewest and self._confirmed(self._ranked()[0]):
+            if number >= fewest and self._findings(self._ranked()[0]).confirmed:
                 break
         chosen = self._chosen()
         if chosen is not self._ranked()[0]:
             self.tracker.begin_with(chosen.A)
-        status = self._finish(chosen.A, self._remark(chosen))
+        findings = self._findings(chosen)
+        status = self.descents.run(chosen.A, "finish", finished(self.problem)).status
+        self.tracker.finding = findings.sentence
         self.tracker.comparison = self._compared(chosen)
         return status
 
     def _run(self, number: int) -> None:
         """Make another run: from a start of its own, or, now and then, from the best two so far."""
         if len(self.runs) >= 2 and len(self.bred) < len(self.runs) // 2:
-            one, two = (c.A for c in self._ranked()[:2])
+            one, two = self._ranked()[:2]
             # The two are put side by side, each at half its size.
-            both = np.hstack([one, two]) * 0.5 ** (1 / len(self.problem.shape))
-            self.bred.append(self._narrowed(self.descents.floored(both), f"run {number}, bred"))
+            both = np.hstack([one.A, two.A]) * 0.5 ** (1 / len(self.problem.shape))
+            child = self._narrowed(self.descents.floored(both), f"run {number}, bred")
+            self.bred.append(replace(child, origins=(*one.origins, *two.origins)))
         else:
             wide = self.tracker.stage(self.starts.wide)
-            self.runs.append(self._narrowed(wide, f"run {number}"))
+            origin = COMPRESSED if self.starts.core_tells else f"start {number}"
+            found = self._narrowed(wide, f"run {number}")
+            self.runs.append(replace(found, origins=(origin,)))
 
     def _narrowed(self, A: np.ndarray, phase: str) -> Candidate:
         """Descend from a wide start to a candidate of the right rank."""
@@ -116,9 +120,6 @@ class DenseSearch:
             # Users who ask for several runs want to see where each of them ends.
             joins=not self.crowded and self.n_init == 1,
         )
-
-    def _finish(self, A: np.ndarray, remark: str = "") -> Status:
-        return self.descents.run(A, "finish", finished(self.problem)).status(remark)
 
     def _chosen(self) -> Candidate:
         """The run that ended lowest; or, where a model is crowded and the data does not tell some
@@ -150,9 +151,9 @@ class DenseSearch:
             runs[:] = [ended if each is run else each for each in runs]
         return ended
 
-    def _tied(self, errors: float = TOLD_APART) -> list[Candidate]:
-        """Return the run that ended lowest, and those that the data does not decide against: their
-        losses are apart by less than so many standard errors, compared as in Vuong's test (1989).
+    def _tied(self, errors: float) -> list[Candidate]:
+        """Return the run that ended lowest, and those whose losses are higher by less than so many
+        standard errors, compared as in Vuong's test (1989).
         """
         best, *others = self._ranked()
         error = self.descents.sample.error
@@ -162,23 +163,20 @@ class DenseSearch:
             if run.settled and run.loss - best.loss < errors * error(run.A, best.A)
         ]
 
-    def _remark(self, chosen: Candidate) -> str:
-        """Return a remark on how a run compares with the others."""
-        n = len(self.runs) + len(self.bred)
-        remark = (
-            f"Two of {n} runs found it independently."
-            if self._confirmed(chosen)
-            else f"Not confirmed: no two of {n} runs ended at the same loss, so a better solution "
-            "may exist; compare fits with other seeds, or with n_init."
-        )
-        rivals = sum(not self._alike(run.A, chosen.A) for run in self._tied())
-        if rivals:
-            remark += (
-                f" The data does not decide: {rivals} of them ended with other components, their "
-                "losses apart by less than the standard error. Trust what they have in common "
-                "(n_init=5, consensus=True), or use a lower rank."
+    def _findings(self, chosen: Candidate) -> Findings:
+        """What all runs say together about one of them."""
+        runs = {
+            id(run): Run(
+                unstack(run.A, self.problem.shape), run.loss, run.settled, frozenset(run.origins)
             )
-        return remark
+            for run in self._ranked()
+        }
+
+        def error(one: Run, two: Run) -> float:
+            return self.descents.sample.error(stack(one.factors), stack(two.factors))
+
+        resolution = self._care * self.descents.resolution(chosen.A)
+        return Findings(list(runs.values()), runs[id(chosen)], resolution, error)
 
     def _alike(self, A: np.ndarray, B: np.ndarray) -> bool:
         one, two = (unstack(each, self.problem.shape) for each in (A, B))
@@ -197,12 +195,6 @@ class DenseSearch:
 
     def _ranked(self) -> list[Candidate]:
         return sorted(self.runs + self.bred, key=lambda candidate: candidate.loss)
-
-    def _confirmed(self, found: Candidate) -> bool:
-        """Whether two independent runs ended at its loss."""
-        margin = SAME_LOSS * self._care * self.descents.resolution(found.A)
-        margin += 1e-7 * abs(found.loss)
-        return sum(abs(run.loss - found.loss) <= margin for run in self.runs) >= 2
 
     @property
     def _care(self) -> float:

@@ -53,14 +53,14 @@ class DenseStarts:
 
     def compile(self) -> None:
         """Have everything compiled before a clock starts."""
-        if self._core_tells:
+        if self.core_tells:
             for rank in (self.problem.rank, math.ceil(WIDTH * self.problem.rank)):
                 some = np.zeros([min(rank, size) for size in self.problem.shape])
                 Starts.random(some, 1, 1, np.random.default_rng(0)).sweep(0)
 
     def agreed(self) -> np.ndarray | None:
         """A start of the right rank that was found twice, if there is one."""
-        if not self._core_tells or self._events_a_parameter < MANY_EVENTS:
+        if not self.core_tells or self._events_a_parameter < MANY_EVENTS:
             return None
         core = Core.of(self.storage, self._scales, self.problem.rank, self._filling)
         best = self._first(core).best(2)
@@ -84,7 +84,7 @@ class DenseStarts:
     def wide(self) -> np.ndarray:
         """A start with more components than the rank."""
         problem, width = self.problem, math.ceil(WIDTH * self.problem.rank)
-        if self._core_tells:
+        if self.core_tells:
             starts = Starts.random(self._wide_core.core, width, WIDE_STARTS, self.rng)
             starts.sweep(WIDE_SWEEPS)
             return self._expanded(self._wide_core, starts.best(1).factors_of(0))
@@ -93,7 +93,7 @@ class DenseStarts:
         return self.descents.inside(stack(random_factors(problem, width, self.rng)))
 
     @property
-    def _core_tells(self) -> bool:
+    def core_tells(self) -> bool:
         """Whether least squares is about right, and there is enough data for it."""
         return is_linear(self.problem.loss) and self._events_a_parameter >= FEW_EVENTS
 

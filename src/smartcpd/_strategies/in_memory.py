@@ -55,6 +55,8 @@ def _(storage: SparseTensor, problem: Problem) -> tuple[Strategy | Method, str]:
         if are_bounds(problem):
             return completion, "X is sparse, and only what it stores was observed"
         return smd, "the constraints are more than bounds on single entries"
-    if storage.nnz == 0 or not serves(problem):
-        return smd, "X is sparse, and its loss or constraint has no multiplicative updates"
-    return sparse, "X is sparse counts or events"
+    if storage.nnz == 0:
+        return smd, "X is sparse and has no entry"
+    if not are_bounds(problem):
+        return smd, "the constraints are more than bounds on single entries"
+    return sparse, "X is sparse counts or events" if serves(problem) else "X is sparse"

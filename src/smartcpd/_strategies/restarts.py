@@ -15,9 +15,11 @@ import numpy as np
 from smartcpd._common.stacked import stack
 from smartcpd._methods.base import Comparison, Ended, Epoch, Method, Observer, Result, Settings
 from smartcpd._objectives import Objective, objective_of
+from smartcpd._objectives.cell_sample import CellSample
 from smartcpd._problem.problem import Problem
 from smartcpd._strategies.auto import from_a_start
 from smartcpd._strategies.base import Strategy
+from smartcpd._strategies.findings import ALONE, Findings, Run
 from smartcpd._strategies.repair import flaws, repaired
 from smartcpd._strategies.sequence import FitSequence
 from smartcpd._strategies.settling import with_settled_rows
@@ -61,6 +63,8 @@ class Restarts:
     """Whether the rows of the first mode of the best result are made exact at the end."""
     whole: bool = False
     """Whether every start is run to its end, repairs and all, however far it falls behind."""
+    own_start: bool = True
+    """Whether the starts are ours, and others could be compared with them."""
     stop: threading.Event = field(default_factory=threading.Event)
 
     def best(self, starts: Sequence[Start], streams: list[np.random.Generator]) -> Scored:
@@ -92,7 +96,8 @@ class Restarts:
             best = self._repaired(best, streams[0])
         if self.settles:
             best = self._settled(best)
-        return best._replace(result=replace(best.result, comparison=comparison))
+        result = replace(best.result, comparison=comparison)
+        return best._replace(result=self._judged(result, found, n_starts=len(starts)))
 
     def _compared(self, best: Scored, found: list[Scored], n_starts: int) -> Comparison | None:
         """Return where the starts ended; a run that compares starts of its own says so itself."""
@@ -103,6 +108,31 @@ class Restarts:
         others = [Ended(s.result.factors, s.objective) for s in ended]
         settled = all(s.result.status.converged for s in [best, *ended])
         return Comparison(others, True, n_starts - 1 - len(others), settled)
+
+    def _judged(self, result: Result, found: list[Scored], n_starts: int) -> Result:
+        """Return a result that says in its status whether others confirm it."""
+        status = result.status
+        if not status.converged or not self.own_start:
+            return result
+        finding = result.finding or ALONE
+        if isinstance(self.solver, Method) and n_starts > 1:
+            finding = self._finding(found)
+        return replace(result, status=status._replace(reason=f"{status.reason} {finding}"))
+
+    def _finding(self, found: list[Scored]) -> str:
+        """What the starts that were run to their ends say together."""
+        sample = CellSample(self.problem)
+        runs = [
+            Run(s.result.factors, s.objective, s.result.status.converged, frozenset([f"start {k}"]))
+            for k, s in enumerate(found, 1)
+        ]
+
+        def error(one: Run, two: Run) -> float:
+            return sample.error(*(stack(run.factors) for run in (one, two)))
+
+        chosen = min(runs, key=lambda run: run.loss)
+        resolution = sample.resolution(stack(chosen.factors))
+        return Findings(runs, chosen, resolution, error).sentence
 
     def _repaired(self, best: Scored, rng: np.random.Generator, prefix: str = "") -> Scored:
         """Return the result without dead and doubled components, if it is better for that."""

@@ -1,304 +1,235 @@
-"""The fit of sparse counts and events from scratch, in a few passes over the nonzeros.
+"""The fit of sparse data from scratch: independent searches, each finished on all of the data.
 
-Online EM on batches of nonzeros finds more components than asked for; those are merged, and what is
-left is polished by full passes. Where events are few, several starts compete, and are bred: two of
-them side by side are a wide mixture that can keep the best of both.
+A search for counts and other nonnegative sums breeds a population of mixtures, on a sample where
+the nonzeros are many. A search for other models begins at random, with more components than asked
+for. Its best model goes down to where little is left to gain. Searches follow one another until two
+of them, which have nothing in common but the data, have found the same components; where they have
+not, the best two are bred, and the lowest loss is kept. The effort says how many there may be.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import replace
 from functools import partial
-from operator import itemgetter
-from typing import ClassVar
 
 import numpy as np
 
-from smartcpd import losses
-from smartcpd._common.stacked import stack
+from smartcpd._common.stacked import stack, unstack
 from smartcpd._data.storage import SparseTensor
-from smartcpd._methods import expected_counts
-from smartcpd._methods.base import Method, Result
-from smartcpd._methods.expected_counts import batch_counts
-from smartcpd._methods.extrapolation import descend
-from smartcpd._methods.loop import Look, Loop, raised
-from smartcpd._methods.merging import merged, merged_by_information
-from smartcpd._methods.mixture import Mixture
-from smartcpd._methods.mm import Passes, mm
+from smartcpd._data.storage.conversion import as_dense
+from smartcpd._methods.base import Comparison, Ended, Method, Result
+from smartcpd._methods.dense_descent import quasi_newton
+from smartcpd._methods.descents import Candidate
+from smartcpd._methods.expected_counts import serves
+from smartcpd._methods.loop import Look, raised
+from smartcpd._methods.mm import mm
 from smartcpd._methods.tracker import Tracker
-from smartcpd._objectives import Estimate
-from smartcpd._objectives.sparse import SparseObjective
+from smartcpd._objectives import objective_of
+from smartcpd._problem.bounds import check_bounds
 from smartcpd._problem.history import Status
 from smartcpd._problem.problem import Problem
 from smartcpd._strategies.base import Search, Strategy
-from smartcpd._strategies.starts import marginal_factors
+from smartcpd._strategies.dense import dense
+from smartcpd._strategies.findings import Findings, Run
+from smartcpd._strategies.population import Population, sampled
+from smartcpd._strategies.sparse_paths import DescendedPath, MultipliedPath
+from smartcpd._strategies.starts import random_factors
 from smartcpd.errors import IncompatibleError
+from smartcpd.losses import Data, Domain
 
-EPOCHS = 2
-"""How often online EM sees every nonzero."""
-BATCHES = 100
-"""Number of batches that online EM sees the nonzeros in, unless those had fewer events than the
-factors have rows.
-"""
-MIN_BATCH = 500
-FORGETTING = 0.6
-"""The t-th batch has weight (t + 2)^-0.6 in the running counts."""
-SMOOTHING = 3.0
-MIN_PASSES, MAX_PASSES = 3, 40
 FEW_EVENTS = 20
-"""Number of events a component and row of the longest mode, below which starts differ and several
-compete.
-"""
+"""Number of events a component and row of the longest mode, below which starts differ."""
+SEARCHES = 3
+"""Number of searches at the usual effort, if no two of them find the same."""
+FEWEST = 2
+AS_GOOD = (2e-4, 0.1)
+"""Losses of independent searches are as good as each other if they differ by less than the first
+share of their size and the second one of their resolution."""
+RACED = 3
+"""How many members of a population are tried under the loss of the problem, where that is not the
+one of counts."""
+WIDTH = 1.5
+"""Number of components of a random start, relative to the rank."""
+AFFORDABLE = {True: 1 << 20, False: 1 << 23}
+"""Up to so many cells a tensor is fitted as a dense array where no multiplicative updates serve it:
+where the loss of its zeros has a closed form, and where it has none."""
 
 
-Start = tuple[float, Mixture]
-"""A loss, and the mixture that the next pass should begin with."""
-
-
-@dataclass(frozen=True)
-class StartPlan:
-    """How many starts there are and how wide, when a wide phase has settled, and what follows."""
-
-    n_starts: int
-    width: int
-    settled: float
-    """The relative gain of a pass below which wide components are merged."""
-    after_merge: tuple[float, ...]
-    """The smoothing of each pass between a merge and the choice of the best."""
-
-    @classmethod
-    def for_problem(cls, storage: SparseTensor, rank: int, n_init: int) -> StartPlan:
-        events = float(storage.values.sum(dtype=np.float64))
-        if events > FEW_EVENTS * max(storage.shape) * rank:
-            return cls(n_init, 2 * rank, 1e-3, (SMOOTHING, 0.0))
-        n_starts = max(n_init, int(np.clip(round(2e6 / max(storage.nnz, 1)), 2, 8)))
-        return cls(n_starts, math.ceil(1.5 * rank), 2e-4, (*[SMOOTHING] * 4, 1.0, 0.3, 0.0))
-
-
-@dataclass
-class _Batches:
-    """The state of online EM in the middle of an epoch."""
-
-    search: SparseSearch
-    mixture: Mixture
-    counts: np.ndarray
-    steps: int = 0
-    position: int = 0
-    kept: ClassVar = ("mixture", "counts", "steps", "position")
-
-    def begin(self) -> None:
-        """Begin an epoch: all events, in an order of its own."""
-        n_events = len(self.search.storage.events)
-        self.order = np.arange(n_events, dtype=np.min_scalar_type(n_events))
-        self.search.rng.shuffle(self.order)
-        self.position = 0
-
-    def look(self) -> None:
-        """A step after a batch, towards counts that remember the batches before."""
-        storage, n_events = self.search.storage, self.order.size
-        batch = max(n_events // BATCHES, sum(storage.shape), MIN_BATCH)
-        chosen = np.sort(self.order[self.position : self.position + batch]).astype(np.int64)
-        if storage.weighted:
-            share = n_events / chosen.size
-        else:
-            total = float(storage.values.sum(dtype=np.float64))
-            share = total / float(storage.values[chosen].sum(dtype=np.float64))
-        self._step_towards(batch_counts(self.search.counts, self.mixture, chosen, share))
-        self.position += batch
-
-    def move(self) -> bool | None:
-        """End after the last batch."""
-        self.search.tracker.check_time()
-        return self.position >= self.order.size or None
-
-    def _step_towards(self, here: np.ndarray) -> None:
-        """Remember the counts of a batch; the older they get, the less."""
-        share = (self.steps + 2.0) ** -FORGETTING if self.steps else 1.0
-        self.counts += share * (here - self.counts)
-        self.mixture = Mixture.from_counts(self.counts, self.mixture.shape, SMOOTHING)
-        self.steps += 1
-
-
-@dataclass
-class _Settling:
-    """The state of full passes on the way to a merge."""
-
-    search: SparseSearch
-    mixture: Mixture
-    values: list[float] = field(default_factory=list)
-    kept: ClassVar = ("mixture", "values")
-
-    def look(self) -> Look | None:
-        """A pass; it shows the loss where passes are made with the loss of the problem."""
-        before = self.mixture
-        value, self.mixture = self.search.pass_over(before, SMOOTHING)
-        self.values.append(value)
-        if not self.search.passes_tell_the_loss:
-            return None
-        return Look(before.balanced(), Estimate(value), f"{before.rank} components")
-
-    def move(self) -> Mixture | None:
-        """The mixture, once passes gain little or there were many."""
-        settled = self._gain < self.search.plan.settled * abs(self.values[-1])
-        return self.mixture if settled or len(self.values) >= MAX_PASSES else None
-
-    @property
-    def _gain(self) -> float:
-        """What the last pass gained; unknown at first."""
-        enough = len(self.values) >= MIN_PASSES
-        return self.values[-2] - self.values[-1] if enough else math.inf
+def is_mixture(problem: Problem) -> bool:
+    """Whether components of counts are a good start: all is nonnegative, and adds up."""
+    nonnegative = all(c.name == "nonnegative" for c in problem.constraints)
+    counts = problem.loss.data in (Data.COUNTS, Data.BINARY)
+    return nonnegative and counts and problem.loss.domain is Domain.NONNEGATIVE
 
 
 class SparseSearch:
-    """A fit from scratch: starts, the best of which is finished."""
+    """A search for the best model of sparse data with zeros."""
 
     def __init__(self, search: Search) -> None:
         problem, settings = search.problem, search.settings
-        self.problem = problem
+        self.problem, self.settings, self.rng = problem, settings, search.rng
         self.storage = problem.stored_as(SparseTensor)
-        self.rng = search.rng
-        self.plan = StartPlan.for_problem(self.storage, problem.rank, settings.n_init)
         self.tracker = Tracker(problem, settings.for_full_passes(), search.observe, search.rng)
-        self.objective = SparseObjective(self.storage, problem.loss, settings.n_threads)
-        # Where events are rare, yes/no data is as good as counts, and counts cost less.
-        self.counts = SparseObjective(self.storage, losses.get("poisson"), settings.n_threads)
-        self.passes = Passes.over(problem, settings.n_threads, losses.get("poisson"))
-        self.finish = Passes.over(problem, settings.n_threads)
+        self.path: MultipliedPath | DescendedPath = (
+            MultipliedPath(problem, settings, self.tracker)
+            if serves(problem)
+            else DescendedPath(problem, settings, self.tracker, search.rng)
+        )
+        self.runs: list[Candidate] = []
 
     def solve(self, finish: bool = True) -> Result:
-        """Fit from scratch; without the finish, return what the best of the starts found."""
-        tracker = self.tracker
-        mixture = self._random_mixture()
-        for passes in (self.passes, self.finish):
-            passes.compile(mixture.stacked())
-        tracker.begin_with(mixture.balanced())
+        """Fit from scratch; without the finish, return what the first search found."""
+        tracker, problem = self.tracker, self.problem
+        A = stack(random_factors(problem, problem.rank, np.random.default_rng(0)))
+        self.path.compile(A)
+        tracker.begin_with(A)
 
         def loop() -> Status:
-            self._record(mixture, "start")
-            best = self._best_of_starts(mixture)
-            if not finish:
-                self._record(best, "best start")
-                return Status(True, "This is the best of the starts.")
-            return descend(tracker, self.finish, best, self.storage.nnz, "mm")
+            if finish:
+                return self._search()
+            found = self._first(1)
+            self._record(found, "start")
+            return Status(True, "This is the best of the starts.")
 
         return tracker.follow(loop)
 
-    def _best_of_starts(self, mixture: Mixture) -> Mixture:
-        """Breed starts in pairs of about the same loss, until one is left."""
-        found = [
-            self.tracker.stage(partial(self._start, number, mixture), self.passes)
-            for number in range(1, self.plan.n_starts + 1)
-        ]
-        while len(found) > 1:
-            found.sort(key=itemgetter(0))
-            pairs = zip(found[::2], found[1::2], strict=False)
-            rest = found[len(found) // 2 * 2 :]
-            found = [self._bred(better, other) for better, other in pairs] + rest
-        return found[0][1]
-
-    def _bred(self, better: Start, other: Start) -> Start:
-        """Return what two starts side by side become, or the better of them if that is better
-        still.
-        """
-        child = partial(self._narrowed, better[1].beside(other[1]), "bred")
-        return min(better, self.tracker.stage(child, self.passes), key=itemgetter(0))
-
-    def _start(self, number: int, mixture: Mixture) -> Start:
-        """Make a start of the right rank."""
-        if number > 1:
-            mixture = self._random_mixture()
-        mixture = self.tracker.stage(lambda: self._online(mixture), self.passes)
-        return self._narrowed(mixture, f"start {number} of {self.plan.n_starts}", number == 1)
-
-    def _narrowed(self, mixture: Mixture, phase: str, first: bool = False) -> Start:
-        """Turn a wide mixture into one of the right rank."""
-        mixture = self.tracker.stage(lambda: self._settle(mixture), self.passes)
-        found, loss, following = self._narrow(mixture)
-        if first:
-            self.tracker.begin_with(found.balanced())
-        self._record(found, phase, loss)
-        return loss.loss, following
-
-    def _random_mixture(self) -> Mixture:
-        factors = marginal_factors(self.problem, self.plan.width, self.rng)
-        return Mixture.of(stack(factors), self.problem.shape)
-
-    def _online(self, mixture: Mixture) -> Mixture:
-        """Steps after every batch, towards counts that remember the batches before."""
-        run = _Batches(self, mixture, np.zeros_like(mixture.columns))
-        for _ in range(EPOCHS):
-            self.tracker.stage(partial(self._online_epoch, run), run)
-        return run.mixture
-
-    def _online_epoch(self, run: _Batches) -> None:
-        run.begin()
-        Loop(self.tracker, run).run()
-        self._count_pass()
-
-    def _settle(self, mixture: Mixture) -> Mixture:
-        """Full passes until they gain little."""
-        return Loop(self.tracker, _Settling(self, mixture), self.passes, record=raised).run()
-
-    def _narrow(self, mixture: Mixture) -> tuple[Mixture, Estimate, Mixture]:
-        """Merge to the rank in two ways, and keep the one with the lower loss after some passes.
-
-        The result is a mixture, its loss, and the mixture that the next pass should begin with.
-        """
-        rank, shape = self.problem.rank, self.problem.shape
-        ways = [
-            merged_by_information(mixture, rank),
-            Mixture.of(merged(mixture.balanced(), self.problem), shape),
-        ]
-        found = []
-        for way in ways:
-            following = way
-            for smoothing in self.plan.after_merge:
-                way = following
-                value, following = self.pass_over(way, smoothing)
-            found.append((value, way, following))
-        value, way, following = min(found, key=lambda candidate: candidate[0])
-        if self.passes_tell_the_loss:
-            return way, Estimate(value), following
-        return way, self._loss(way), following
-
-    def _loss(self, mixture: Mixture) -> Estimate:
-        A = mixture.stacked()
-        self._count_pass()
-        return self.objective.with_background(A).estimate(A)
+    def _search(self) -> Status:
+        most = max(FEWEST, round(SEARCHES * self.settings.effort), self.settings.n_init)
+        for number in range(1, most + 1):
+            self.runs.append(self._run(number))
+            if number < max(FEWEST, self.settings.n_init):
+                continue
+            if self._has_found_enough:
+                break
+            self.runs.append(self._bred(number))
+            if self._has_found_enough:
+                break
+        chosen = self._ranked[0]
+        findings = self._findings(chosen)
+        ended = self.path.finish(chosen.A)
+        self.tracker.finding = findings.sentence
+        self.tracker.comparison = self._compared(chosen)
+        return ended.status
 
     @property
-    def passes_tell_the_loss(self) -> bool:
-        """Whether passes of the starts are made with the loss of the problem."""
-        return self.problem.loss.divergence == 1.0
+    def _has_found_enough(self) -> bool:
+        """Whether the lowest loss was found twice, with the same components or with others that
+        are as good: more searches would then gain nothing that matters.
+        """
+        best = self._ranked[0]
+        if self._findings(best).confirmed:
+            return True
+        margin = min(
+            AS_GOOD[0] * abs(best.loss), AS_GOOD[1] * self.path.descents.resolution(best.A)
+        )
+        return any(
+            run.loss - best.loss <= margin and not set(run.origins) & set(best.origins)
+            for run in self.runs
+        )
 
-    def pass_over(self, mixture: Mixture, smoothing: float) -> tuple[float, Mixture]:
-        """The loss of a mixture, and the mixture after a pass over the nonzeros."""
-        self._count_pass()
-        return self.passes.step(mixture, smoothing=smoothing)
+    def _run(self, number: int) -> Candidate:
+        """A search that is independent of all others."""
+        A = self._first(number)
+        return self._descended(A, f"search {number}", (f"search {number}",))
 
-    def _count_pass(self) -> None:
-        self.tracker.entries += self.storage.nnz
-        self.tracker.epoch += 1
-        self.tracker.check_time()
+    def _bred(self, number: int) -> Candidate:
+        """What the best two runs side by side become."""
+        one, two = self._ranked[:2]
+        both = np.hstack([one.A, two.A]) * 0.5 ** (1 / len(self.problem.shape))
+        phase = f"bred after {number} searches"
+        A = self.tracker.stage(partial(self.path.narrowed, both, phase), *self.path.changing)
+        return self._descended(A, phase, (*one.origins, *two.origins))
 
-    def _record(self, mixture: Mixture, phase: str, loss: Estimate | None = None) -> None:
-        """A row of the history; only what the user set ends a fit before its finish."""
-        raised(self.tracker, Look(mixture.balanced(), loss or self._loss(mixture), phase))
+    def _descended(self, A: np.ndarray, phase: str, origins: tuple[str, ...]) -> Candidate:
+        # Users who ask for several runs want to see where each of them ends.
+        alone = self.settings.n_init > 1
+        rival = None if alone else next(iter(self._ranked), None)
+        return replace(self.path.compared(A, phase, rival), origins=tuple(sorted(set(origins))))
+
+    def _first(self, number: int) -> np.ndarray:
+        """Where a search begins that knows nothing of others."""
+        if is_mixture(self.problem):
+            return self.tracker.stage(partial(self._from_population, number), *self.path.changing)
+        width = math.ceil(WIDTH * self.problem.rank)
+        wide = stack(random_factors(self.problem, width, self.rng))
+        phase = f"search {number}"
+        return self.tracker.stage(partial(self.path.narrowed, wide, phase), *self.path.changing)
+
+    def _from_population(self, number: int) -> np.ndarray:
+        """The best of a population of mixtures, under the loss of the problem."""
+        problem, share = sampled(self.problem, self.rng)
+        population = Population(problem, self.tracker, self.rng, self.settings.n_threads)
+        members = population.bred()
+        level = self.problem.loss.link(self.storage.mean()) / max(self.storage.mean(), 1e-300)
+        scale = (level / share) ** (1 / len(self.problem.shape))
+        found = [scale * mixture.balanced() for mixture in members]
+        if not self.tracker.history:
+            self._record(found[0], "start")
+        if self.problem.loss.name == "poisson" or len(found) == 1:
+            return found[0]
+        return self.path.best_of(found[:RACED], f"search {number}")
+
+    def _record(self, A: np.ndarray, phase: str) -> None:
+        objective = objective_of(self.storage, self.problem.loss, self.settings.n_threads)
+        raised(self.tracker, Look(A, objective.estimate(A), phase))
+
+    def _findings(self, chosen: Candidate) -> Findings:
+        """What all runs say together about one of them."""
+        runs = {
+            id(run): Run(
+                unstack(run.A, self.problem.shape), run.loss, run.settled, frozenset(run.origins)
+            )
+            for run in self._ranked
+        }
+
+        def error(one: Run, two: Run) -> float:
+            return self.path.descents.sample.error(stack(one.factors), stack(two.factors))
+
+        resolution = self.path.descents.resolution(chosen.A)
+        return Findings(list(runs.values()), runs[id(chosen)], resolution, error)
+
+    def _compared(self, best: Candidate) -> Comparison:
+        """Return the independent runs; those that were left behind have not come to their end."""
+        searches = [run for run in self.runs if len(run.origins) == 1]
+        others = [run for run in searches if run is not best]
+        ended = [run for run in others if run.settled]
+        return Comparison(
+            [Ended(unstack(run.A, self.problem.shape), run.loss) for run in ended],
+            own=len(others) < len(searches),
+            n_stopped=len(others) - len(ended),
+            settled=True,
+        )
+
+    @property
+    def _ranked(self) -> list[Candidate]:
+        return sorted(self.runs, key=lambda run: run.loss)
+
+
+def as_dense_problem(problem: Problem) -> Problem | None:
+    """The problem on a dense array; None where that has too many cells."""
+    storage = problem.stored_as(SparseTensor)
+    if storage.n_cells > AFFORDABLE[problem.loss.background is not None]:
+        return None
+    return replace(problem, storage=as_dense(storage))
 
 
 def check(problem: Problem) -> None:
-    """Refuse what is not sparse, or what no multiplicative update serves."""
-    expected_counts.check(problem)
+    """Refuse what is not sparse with zeros, or under constraints that descents do not serve."""
+    check_bounds(problem, "sparse")
     storage = problem.storage
     if storage.absent != "zero" or storage.n_stored == 0:
         raise IncompatibleError(
-            f"Solver 'sparse' draws the nonzeros of sparse data with zeros; got {problem}. "
+            f"Solver 'sparse' takes the nonzeros of sparse data with zeros; got {problem}. "
             "Use solver='auto', or pass X as a SparseTensor."
         )
 
 
 def _run(search: Search) -> Result:
+    if not serves(search.problem):
+        whole = as_dense_problem(search.problem)
+        if whole is not None:
+            return dense.run(replace(search, problem=whole))
     return SparseSearch(search).solve()
 
 
@@ -307,7 +238,7 @@ def _run_start(search: Search) -> Result:
 
 
 def _finish(problem: Problem) -> Method:
-    return mm
+    return mm if serves(problem) else quasi_newton
 
 
 sparse = Strategy("sparse", _run, _finish, check, compares_starts=True)

@@ -67,6 +67,15 @@ class Method:
     n_init: Annotated[
         int, method_option("--n-init", min=1, metavar="N", help="Starts that are compared.")
     ] = 1
+    effort: Annotated[
+        float,
+        method_option(
+            "--effort",
+            min=0.0,
+            metavar="X",
+            help="How long to search for better solutions: 2 for twice as long, 0 for one run.",
+        ),
+    ] = 1.0
     consensus: Annotated[
         bool,
         method_option(

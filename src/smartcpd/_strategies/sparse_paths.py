@@ -1,0 +1,80 @@
+"""How a start on sparse data goes down to a solution: by multiplicative passes, or by descents."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from smartcpd._methods.base import Settings
+from smartcpd._methods.dense_descent import finished
+from smartcpd._methods.descents import Candidate
+from smartcpd._methods.mixture_descents import COMPARED, MixtureDescents
+from smartcpd._methods.sparse_descent import SparseDescents
+from smartcpd._methods.tracker import Tracker
+from smartcpd._problem.problem import Problem
+
+LEFT = 5e-4
+"""What a descent that is to be compared may still gain, relative to the resolution of the loss."""
+WIDE_STEPS = 20
+"""Number of steps of a wide start before its components are merged."""
+RACED_PASSES = 20
+
+
+class MultipliedPath:
+    """Multiplicative passes, for the losses that have them."""
+
+    changing: tuple[Any, ...] = ()
+
+    def __init__(self, problem: Problem, settings: Settings, tracker: Tracker) -> None:
+        self.descents = MixtureDescents(problem, settings, tracker)
+        self.compile = self.descents.compile
+        self.narrowed = self.descents.narrowed
+
+    def best_of(self, starts: list[np.ndarray], phase: str) -> np.ndarray:
+        """The start that is lowest after some passes."""
+        raced = [self.descents.run(A, phase, most=RACED_PASSES) for A in starts]
+        return min(raced, key=lambda found: found.loss).A
+
+    def compared(self, A: np.ndarray, phase: str, rival: Candidate | None) -> Candidate:
+        """Where passes from a start end, as far as a comparison needs to know."""
+        return self.descents.run(A, phase, COMPARED, rival=rival, joins=rival is not None)
+
+    def finish(self, A: np.ndarray) -> Candidate:
+        return self.descents.run(A, "finish")
+
+
+class DescendedPath:
+    """Quasi-Newton descents, for all other losses."""
+
+    def __init__(
+        self, problem: Problem, settings: Settings, tracker: Tracker, rng: np.random.Generator
+    ) -> None:
+        self.problem = problem
+        self.descents = SparseDescents(problem, settings, tracker, rng)
+        self.compile = self.descents.compile
+
+    @property
+    def changing(self) -> tuple[Any, ...]:
+        """What searches change besides the tracker."""
+        return self.descents.changing
+
+    def narrowed(self, A: np.ndarray, phase: str) -> np.ndarray:
+        """A wide start after some steps, with its components merged."""
+        A = self.descents.floored(A)
+        wide = self.descents.run(
+            A, f"{phase}, {A.shape[1]} components", most=WIDE_STEPS, rough=True
+        )
+        return self.descents.reduced(wide.A)
+
+    def best_of(self, starts: list[np.ndarray], phase: str) -> np.ndarray:
+        """The first start: another loss would take long to compare them."""
+        return starts[0]
+
+    def compared(self, A: np.ndarray, phase: str, rival: Candidate | None) -> Candidate:
+        """Where a descent from a start ends, as far as a comparison needs to know."""
+        A = self.descents.floored(A)
+        return self.descents.run(A, phase, LEFT, rival=rival, joins=rival is not None)
+
+    def finish(self, A: np.ndarray) -> Candidate:
+        return self.descents.run(A, "finish", finished(self.problem))
