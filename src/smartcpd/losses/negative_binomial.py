@@ -51,7 +51,9 @@ class NegativeBinomial(Loss):
     def __post_init__(self):
         number = isinstance(self.r, Real) and not isinstance(self.r, bool)
         if not self.is_open and not (number and self.r > 0):
-            raise InvalidParameterError(f"r must be positive, or 'auto'; got {self.r!r}.")
+            raise InvalidParameterError(
+                f"r must be positive; got {self.r!r}. With 'auto' a fit finds it."
+            )
 
     @property
     def pair(self):
