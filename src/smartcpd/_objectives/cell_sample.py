@@ -52,7 +52,8 @@ class CellSample:
         x, model = self._cells.x, self._cells.model
         of_A, of_B = (self._problem.loss.values_at(x, model(each)) for each in (A, B))
         apart = of_A - of_B - self._mean(of_A - of_B)
-        variance = self._mean(self._cells.own_weights * apart**2)
+        # Nonzeros count less as zeros, so that the estimate of a tiny variance may be below 0.
+        variance = max(self._mean(self._cells.own_weights * apart**2), 0.0)
         return math.sqrt(variance / self._problem.storage.n_observed)
 
     def curvature(self, A: np.ndarray) -> float:
