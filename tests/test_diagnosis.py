@@ -9,7 +9,8 @@ import pytest
 from smartcpd import CPModel, Mode, SmartCPD, SparseTensor, losses
 from smartcpd._app.run_folder import RunFolder, RunRecord
 from smartcpd._fitting.fit import fit
-from smartcpd._inference.diagnosis import Diagnosis, Finding, Severity, diagnose
+from smartcpd._inference.diagnosis import Diagnosis, Finding, Severity, diagnose, distribution
+from smartcpd._inference.diagnosis.trial import Trial
 from smartcpd._problem.history import History, Record, Status
 from smartcpd.errors import InvalidDataError, InvalidParameterError
 from smartcpd.losses import Domain
@@ -159,9 +160,18 @@ class TestPlanted:
         X = RNG.negative_binomial(r, r / (r + MEAN))
         finding = diagnose(MODEL, X)["over-dispersion"]
         assert finding.figures["r"] == pytest.approx(r, rel=0.3)
-        assert f"negative-binomial({finding.figures['r']:.2g})" in finding.advice
+        assert "Use loss 'negative-binomial(auto)'" in finding.advice
+        assert f"negative-binomial({finding.figures['r']:.2g})" in finding.brief
         right = CPModel([MODEL.factors[0] / r, *MODEL.factors[1:]], None, f"negative-binomial({r})")
         assert diagnose(right, X).ok
+
+    @pytest.mark.parametrize("growth", [7.0, np.nan])
+    def test_no_advice_that_breaks_a_fit(self, growth, monkeypatch):
+        broken = Trial(losses.get("negative-binomial(0.3)"), growth)
+        monkeypatch.setattr(distribution, "tried", lambda case, name: broken)
+        finding = diagnose(MODEL, RNG.negative_binomial(1, 1 / (1 + MEAN)))["over-dispersion"]
+        assert "Use loss" not in finding.advice
+        assert "would allow for it" not in finding.brief
 
     def test_too_large_an_r(self):
         X = RNG.negative_binomial(2, 2 / (2 + MEAN))

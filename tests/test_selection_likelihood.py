@@ -5,13 +5,9 @@ import pytest
 
 from smartcpd import CPModel, losses
 from smartcpd._data.opening import as_storage
-from smartcpd._inference.selection.candidates import (
-    candidates_of,
-    estimated_r,
-    is_overdispersed,
-    with_r,
-)
+from smartcpd._inference.selection.candidates import as_candidate, candidates_of, differs_from
 from smartcpd._inference.selection.likelihood import fitted_scale, has_density
+from smartcpd._objectives.parameter import likeliest, rescaled
 
 COUNTED = ["poisson", "poisson-log", "negative-binomial(1.7)"]
 MEASURED = ["gaussian", "huber(0.8)", "gamma"]
@@ -101,14 +97,20 @@ class TestScales:
         rng = np.random.default_rng(0)
         X = rng.negative_binomial(r, r / (r + self.m))
         model = self.model("poisson")
-        assert estimated_r(model, as_storage(X)) == pytest.approx(r, rel=0.1)
-        assert is_overdispersed(model, as_storage(X))
-        same = CPModel(with_r(model, r), loss_function=f"negative-binomial({r})")
-        assert np.allclose(same.full(), model.full())
+        storage, wanted = as_storage(X), losses.get("negative-binomial")
+        found = likeliest(wanted, storage, model.factors, model.loss_function)
+        assert found.value == pytest.approx(r, rel=0.1)
+        assert abs(found.value / r - 1) < 4 * found.error
+        assert differs_from(model, storage, as_candidate("negative-binomial", storage))
+        same = rescaled(model.factors, model.loss_function, found.loss)
+        means = found.value * CPModel(same).full()
+        assert np.allclose(means, model.full())
 
     def test_poisson_counts_have_no_r(self):
         rng = np.random.default_rng(0)
-        assert not is_overdispersed(self.model("poisson"), as_storage(rng.poisson(0.97 * self.m)))
+        storage = as_storage(rng.poisson(0.97 * self.m))
+        candidate = as_candidate("negative-binomial", storage)
+        assert not differs_from(self.model("poisson"), storage, candidate)
 
 
 class TestCandidates:

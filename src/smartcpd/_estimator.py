@@ -32,7 +32,8 @@ class SmartCPD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     loss : str or Loss
         How the data was made: "gaussian", "poisson" (counts), "bernoulli-odds" or
         "bernoulli-logit" (yes/no), "gamma" or "beta(b)" (positive), "poisson-log", "rayleigh",
-        "negative-binomial(r)", "huber(delta)", or one of your own from `smartcpd.losses.custom`.
+        "negative-binomial(r)" ("auto" for r finds it), "huber(delta)", or one of your own from
+        `smartcpd.losses.custom`.
         "auto" chooses by the values, as `smartcpd.choose_loss` explains.
     mirror : str, Mirror, or one a mode
         Geometry of the steps: "quadratic", "entropy", "burg", "power(c)"; "auto" picks it from the

@@ -33,5 +33,6 @@ class Piece:
         return type(self)
 
     def __str__(self) -> str:
-        shown = ", ".join(f"{v:g}" for v in self.fields if v is not None)
+        known = [v for v in self.fields if v is not None]
+        shown = ", ".join(v if isinstance(v, str) else f"{v:g}" for v in known)
         return f"{self.name}({shown})" if shown else self.name

@@ -18,6 +18,8 @@ from typing import Any, Generic, TypeVar
 from smartcpd.errors import InvalidParameterError
 
 T = TypeVar("T")
+AUTO = "auto"
+"""A parameter that is not given but found."""
 
 
 class Registry(Generic[T]):
@@ -146,9 +148,11 @@ class Registry(Generic[T]):
 
 
 def _literal(node: ast.expr) -> Any:
-    """A number or another literal; also inf, which Python has no literal for."""
+    """A number or another literal; also inf, which Python has no literal for, and auto."""
     if isinstance(node, ast.Name) and node.id == "inf":
         return math.inf
+    if isinstance(node, ast.Name) and node.id == AUTO:
+        return AUTO
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         return -_literal(node.operand)
     return ast.literal_eval(node)

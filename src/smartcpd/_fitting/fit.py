@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from smartcpd import losses
 from smartcpd._common import threads
 from smartcpd._data.labels import Mode, taken_off
 from smartcpd._fitting.consensus import Consensus
 from smartcpd._fitting.consensus.starts import consensus_of
 from smartcpd._fitting.model import CPModel
+from smartcpd._fitting.open_loss import fit_open
 from smartcpd._fitting.other_units import OtherUnits
 from smartcpd._fitting.progress import Progress
 from smartcpd._fitting.unobserved import without_unobserved_rows
@@ -139,6 +141,10 @@ def fit(
 
         tensor, modes = taken_off(X)
         return fit_on(client, tensor, parameters, fit).labelled(modes)
+    known = None if loss == "auto" else losses.get(loss)
+    if known is not None and known.is_open:
+        tensor, modes = taken_off(X)
+        return fit_open(tensor, known, parameters, fit).labelled(modes)
     if isinstance(init, CPModel):
         init = init.distribute().factors
     asked = {name: value for name, value in parameters.items() if name not in NOT_IDENTIFYING}
@@ -319,6 +325,10 @@ def explain(X: Any, rank: int, loss: Any = "gaussian", **parameters: Any) -> str
     names = ("mirror", "constraint", "step", "sampler", "absent", "mask", "weights", "max_memory")
     solver = registry.get(parameters.get("solver", "auto"))
     parameters |= registry.own_defaults(solver, parameters, FIT_PARAMETERS)
+    known = None if loss == "auto" else losses.get(loss)
+    if known is not None and known.is_open:
+        first = explain(X, rank, known.limit, **parameters)
+        return f"{first}\nthen loss {known}, its parameter and the factors in turn until both stay"
     problem = Problem.build(X, rank, loss, **{n: v for n, v in parameters.items() if n in names})
     reason = "your choice"
     if solver is None:

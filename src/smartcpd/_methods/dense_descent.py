@@ -7,6 +7,8 @@ from __future__ import annotations
 from smartcpd._common.stacked import stack
 from smartcpd._methods.base import Method, Result, Task
 from smartcpd._methods.descents import FINISHED, Descents
+from smartcpd._methods.loop import is_solution
+from smartcpd._methods.newton_sweeps import swept
 from smartcpd._methods.sparse_descent import SparseDescents
 from smartcpd._methods.tracker import Tracker
 from smartcpd._problem.bounds import check_bounds
@@ -47,7 +49,7 @@ def check_dense(problem: Problem, solver: str) -> None:
 def _run(task: Task) -> Result:
     """Descend from a start; superfluous components are merged first."""
     problem = task.problem
-    tracker = Tracker(problem, task.settings, task.observe, task.rng)
+    tracker = Tracker(problem, task.settings.for_full_passes(), task.observe, task.rng)
     kind = Descents if problem.storage.absent == "none" else SparseDescents
     descents = kind(problem, task.settings, tracker, task.rng)
     A = stack(task.start)
@@ -56,7 +58,10 @@ def _run(task: Task) -> Result:
 
     def loop() -> Status:
         B = descents.reduced(A) if A.shape[1] > problem.rank else A
-        return descents.run(B, "finish", finished(problem)).status
+        found = descents.run(B, "finish", finished(problem))
+        if found.stuck and not is_solution(tracker, found.A):
+            return swept(tracker, found.A)
+        return found.status
 
     return tracker.follow(loop)
 

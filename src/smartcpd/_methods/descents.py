@@ -63,6 +63,8 @@ class Candidate:
     A: np.ndarray
     loss: float
     settled: bool
+    stuck: bool = False
+    """Whether it ended because no step led downhill any more."""
     origins: tuple[str, ...] = ()
     """Names of what it came from, where that is known; see `Run.origins` of findings."""
 
@@ -236,7 +238,8 @@ class _Descent:
         """Where the descent ended, if it did."""
         settled = self._judged(self._promised, self._gained)
         if settled is not None:
-            return Candidate(self.newton.point.A, self.newton.point.value, settled)
+            stuck = self._promised == self._gained == 0.0
+            return Candidate(self.newton.point.A, self.newton.point.value, settled, stuck)
         if self.rival is not None and self._has_joined(self.rival):
             return Candidate(self.newton.point.A, self.newton.point.value, self.rival.settled)
         self.iteration += 1

@@ -98,6 +98,12 @@ def raised(tracker: Tracker, row: Look) -> None:
         raise EndedError(status)
 
 
+def is_solution(tracker: Tracker, A: np.ndarray) -> bool:
+    """Whether the conditions of a minimum hold, as far as a method that gains nothing can tell."""
+    residual = relative_kkt_residual(tracker.problem, A, tracker.settings.n_threads)
+    return residual < SMALL_RESIDUAL
+
+
 def ended_by_residual(tracker: Tracker, A: np.ndarray, step: str, other: str) -> Status:
     """The status where a step gains nothing: the residual tells whether that is at a solution."""
     residual = relative_kkt_residual(tracker.problem, A, tracker.settings.n_threads)

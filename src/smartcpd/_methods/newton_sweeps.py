@@ -14,13 +14,15 @@ from typing import ClassVar
 import numpy as np
 
 from smartcpd._common.stacked import parts
-from smartcpd._methods.alternating import alternate
+from smartcpd._methods.alternating import Sweeps, alternate
 from smartcpd._methods.base import Method, Result, Task
+from smartcpd._methods.loop import Loop
 from smartcpd._methods.mm import entries_of
 from smartcpd._methods.row_newton import Rule, solve_rows
 from smartcpd._methods.tracker import Tracker
 from smartcpd._objectives.comparable import SteadyObjective
 from smartcpd._objectives.slices import RowSums, Slices, slices_of
+from smartcpd._problem.history import Status
 
 SMALL_STEP = 1e-2
 """The step, relative to the largest entry of its column, after which a factor is left for the next:
@@ -67,6 +69,18 @@ class RowNewton:
         # Rows sum over their cells, and the loss is a mean: penalties count as often.
         rule = Rule(problem.constraints[mode], float(problem.storage.n_observed))
         return solve_rows(Watched(slices, self.tracker), factors[mode], rule, SMALL_STEP).A
+
+
+def swept(tracker: Tracker, A: np.ndarray) -> Status:
+    """Go on by row-wise steps where another method found no way down: where single rows are far
+    from their minima, no common step suits them all.
+    """
+    objective = SteadyObjective.of(tracker.problem, tracker.settings.n_threads)
+    objective.compile(A)
+    tracker.restart()
+    updates = RowNewton(tracker, objective)
+    status: Status = Loop(tracker, Sweeps(tracker, updates, "row-newton", A.copy()), updates).run()
+    return status
 
 
 def _run(task: Task) -> Result:

@@ -70,6 +70,8 @@ class Problem:
         """Resolve names and defaults; check the data and every combination before any work."""
         check_integer("rank", rank, at_least=1)
         known = None if loss == "auto" else losses.get(loss)
+        if known is not None:
+            _ = known.params  # raises an error where they are not known yet
         storage = as_storage(X, absent, mask, weights, max_memory)
         resolved_loss = known or choose_loss(storage).loss
         order = len(storage.shape)

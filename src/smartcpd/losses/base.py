@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from smartcpd._common.registry import AUTO
 from smartcpd.errors import InvalidParameterError
 from smartcpd.losses.formulas import Formulas
 from smartcpd.losses.kinds import Data, Dispersion, Domain, Evidence
@@ -56,6 +57,18 @@ class Loss(Formulas):
     """How the name is written with parameters, where a loss cannot do without."""
     tolerant: ClassVar[str | None] = None
     """How a message spells a loss that minds gross errors less."""
+    limit: ClassVar[str | None] = None
+    """The loss without a parameter that this one becomes where its own goes to infinity: where a
+    fit that finds the parameter begins."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the parameter is "auto": a fit finds it, and the model has a loss with it."""
+        return AUTO in self.fields
+
+    def with_parameter(self, value: float) -> Self:
+        """The same loss with another parameter, of those that have a single one."""
+        return replace(self, **{fields(self)[0].name: value})
 
     homogeneity: ClassVar[float | None] = None
     """The p for which l(s x, s m) = s^p l(x, m) for every s > 0, if there is one: data in other

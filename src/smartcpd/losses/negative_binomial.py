@@ -1,16 +1,16 @@
 """Counts that vary more than Poisson counts."""
 
-import math
 from dataclasses import dataclass
+from numbers import Real
+from typing import Any
 
 import numpy as np
 
+from smartcpd._common.registry import AUTO
 from smartcpd._kernels.elementary import log
 from smartcpd.errors import InvalidParameterError
 from smartcpd.losses.base import EPS, Data, Dispersion, Domain, Loss
 from smartcpd.losses.tails import tails_of
-
-LOWEST_R = 1e-3
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,9 @@ class NegativeBinomial(Loss):
 
     Parameters
     ----------
-    r : float
-        The dispersion, above 0: the smaller, the wider counts scatter.
+    r : float or "auto"
+        The dispersion, above 0: the smaller, the wider counts scatter. "auto", the default, lets a
+        fit find it by maximum likelihood; the loss of its model has the r that was found.
 
     Examples
     --------
@@ -37,7 +38,7 @@ class NegativeBinomial(Loss):
     0.0
     """
 
-    r: float
+    r: Any = AUTO
 
     name = "negative-binomial"
     spelled = "negative-binomial(1)"
@@ -46,10 +47,23 @@ class NegativeBinomial(Loss):
     default_mirror = "entropy"
     dispersion = Dispersion.FIXED
     has_typical_data = True
+    limit = "poisson"
 
     def __post_init__(self):
-        if not self.r > 0:
-            raise InvalidParameterError(f"r must be positive; got {self.r!r}.")
+        number = isinstance(self.r, Real) and not isinstance(self.r, bool)
+        if not self.is_open and not (number and self.r > 0):
+            raise InvalidParameterError(
+                f"r must be positive; got {self.r!r}. With 'auto' a fit finds it."
+            )
+
+    @property
+    def pair(self):
+        if self.is_open:
+            raise InvalidParameterError(
+                f"Loss '{self}' has no r before a fit has found it. Give one here, such as "
+                "'negative-binomial(2)'."
+            )
+        return super().pair
 
     @property
     def jensen_mirror(self):
@@ -105,27 +119,6 @@ class NegativeBinomial(Loss):
         from scipy import stats
 
         return tails_of(stats.nbinom(self.r, 1.0 / (1.0 + np.maximum(m, 0.0))), x)
-
-    @classmethod
-    def likeliest(cls, x, mean, weights, highest):
-        """The loss whose r makes counts with these means most likely; r is ``highest`` at most."""
-        from scipy import optimize, special
-
-        kinds, where = np.unique(x, return_inverse=True)
-        counts = np.bincount(where, weights=weights)
-        total = float(weights.sum())
-
-        def cost(log_r):
-            r = math.exp(log_r)
-            of_x = special.gammaln(kinds + r) - special.gammaln(r)
-            of_mean = (x + r) * np.log1p(mean / r) + x * math.log(r)
-            return float(weights @ of_mean - counts @ of_x) / total
-
-        bounds = (math.log(LOWEST_R), math.log(highest))
-        found = optimize.minimize_scalar(
-            cost, bounds=bounds, method="bounded", options={"xatol": 1e-3}
-        )
-        return cls(math.exp(float(found.x)))
 
     def simulate(self, m, rng, *, dispersion=None):
         return rng.negative_binomial(self.r, 1.0 / (1.0 + m))

@@ -9,6 +9,7 @@ import numpy as np
 
 from smartcpd._inference.diagnosis.case import Case
 from smartcpd._inference.diagnosis.result import Finding, Severity
+from smartcpd._inference.diagnosis.trial import tried
 
 BEYOND_CHANCE = 4.0
 """Number of standard deviations that chance alone reaches once in 30,000 times."""
@@ -40,18 +41,30 @@ def over_dispersion(case: Case) -> Iterator[Finding]:
         return
     alpha = t.counts.dispersion()
     r = 1.0 / alpha if alpha > 0 else math.inf
+    trial = tried(case, "negative-binomial") if math.isfinite(r) else None
     figures = {"scatter": ratio, "score": t.scatter.score, "r": r}
     advice = "Try a higher rank first: structure that the model lacks looks the same."
-    if math.isfinite(r):
+    if trial is not None and trial.works:
+        r = figures["r"] = trial.loss.fields[0]
         advice = (
-            f"Use loss 'negative-binomial({r:.2g})', whose variance is mean + mean²/{r:.2g}; "
-            "if a higher rank makes it vanish, it was structure that the model lacked."
+            f"Use loss 'negative-binomial(auto)', which finds r: in a short trial {r:.2g}, for a "
+            f"variance of mean + mean²/{r:.2g}. If a higher rank makes it vanish, it was structure "
+            "that the model lacked."
+        )
+    elif trial is not None:
+        advice += (
+            " Loss 'negative-binomial' is no way out: in a short trial its model came to expect "
+            f"{trial.growth:.3g} times as much as this one, where there is little."
         )
     yield Finding(
         "over-dispersion",
         Severity.WARNING,
         f"counts scatter {ratio:.3g} times as much as loss '{case.loss}' says"
-        + (f"; negative-binomial({r:.2g}) would allow for it" if math.isfinite(r) else ""),
+        + (
+            f"; negative-binomial({r:.2g}) would allow for it"
+            if trial is not None and trial.works
+            else ""
+        ),
         f"Counts scatter around the model {ratio:.3g} times as much as loss '{case.loss}' says, "
         f"large and small counts weighing alike, {t.scatter.score:.3g} standard deviations beyond "
         "chance: what the model calls surprising is less so.",

@@ -13,7 +13,7 @@ import numpy as np
 from smartcpd._data.labels import taken_off
 from smartcpd._data.storage import Storage
 from smartcpd._fitting.model import CPModel
-from smartcpd._inference.selection.candidates import Candidate, candidates_of, is_overdispersed
+from smartcpd._inference.selection.candidates import Candidate, candidates_of, differs_from
 from smartcpd._inference.selection.cross_validation import check_problem, opened
 from smartcpd._inference.selection.result import Replication, Selection, rows_of
 from smartcpd._inference.selection.rule import Key, chosen, contenders, top_of, walk
@@ -169,7 +169,7 @@ def _differs(trials: Trials, candidate: Candidate, tried: dict[Candidate, list[i
     assert plain is not None
     _, rank = top_of(trials, [(plain, rank) for rank in tried[plain]])
     score = trials.scores[plain, rank][0]
-    differs = is_overdispersed(score.model, score.fold.training)
+    differs = differs_from(score.model, score.fold.training, candidate)
     if not differs:
         trials.tell(f"{candidate} is left out: nothing tells these counts from {plain} ones")
     return differs

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import math
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from smartcpd import losses
 from smartcpd._common import threads
 from smartcpd._data.storage import Storage
 from smartcpd._fitting.fit import Fit, fit
 from smartcpd._fitting.model import CPModel
-from smartcpd._inference.selection.candidates import Candidate, estimated_r, with_r
+from smartcpd._inference.selection.candidates import Candidate
 from smartcpd._objectives import objective_of
 from smartcpd._strategies.repair import Flaws, repaired
 from smartcpd.errors import DivergedError
 from smartcpd.losses import Loss
-from smartcpd.losses.negative_binomial import NegativeBinomial
-
-ROUNDS = 4
-SETTLED = 0.1
-"""A change of r, relative to r, after which the factors need no other fit."""
 
 
 @dataclass(frozen=True)
@@ -53,10 +46,10 @@ def fitted(
     """
     began = time.perf_counter()
     run = _Run(storage, rank, seed, parameters)
-    if candidate.loss is not None:
-        found = run.best(candidate.loss, previous)
+    if candidate.loss.is_open:
+        found = run.with_parameter(candidate.loss, kin)
     else:
-        found = run.with_estimated_r(previous, kin)
+        found = run.best(candidate.loss, previous)
     status = found.status
     seconds = time.perf_counter() - began
     return Fitted(found.model, found.loss, status.converged, status.interrupted, seconds)
@@ -84,26 +77,13 @@ class _Run:
             return scratch
         return warm if warm.loss < scratch.loss else scratch
 
-    def with_estimated_r(self, previous: CPModel | None, kin: CPModel | None) -> Fit:
-        """Negative-binomial counts: r and the factors in turn, until r stays."""
-        start = self._fit(losses.get("poisson"), self.scratch).model if kin is None else kin
-        r = estimated_r(start, self.storage)
-        loss = NegativeBinomial(r)
-        found = self._from(loss, with_r(start, r))
-        if previous is not None and previous.rank < self.rank:
-            warm = self._from(loss, self._widened(with_r(previous, r), loss))
-            found = min(found, warm, key=lambda fit: fit.loss)
-        for _ in range(ROUNDS):
-            before, r = r, estimated_r(found.model, self.storage)
-            if abs(math.log(r / before)) < SETTLED:
-                return self._at(found, r)
-            found = self._from(NegativeBinomial(r), with_r(found.model, r))
-        return found
-
-    def _at(self, found: Fit, r: float) -> Fit:
-        """Return the same means under another r."""
-        model = CPModel(with_r(found.model, r), loss_function=NegativeBinomial(r))
-        return replace(found, model=model, loss=model.loss(self.storage))
+    def with_parameter(self, loss: Loss, kin: CPModel | None) -> Fit:
+        """A fit that finds the parameter of its loss, from a model of the loss's limit if one is
+        at hand.
+        """
+        if kin is None:
+            return self._fit(loss, self.scratch)
+        return self._fit(loss, self.warm, init=kin, n_init=1)
 
     def _fit(self, loss: Loss, rng: np.random.Generator, **more: Any) -> Fit:
         given = self.parameters | {"progress": False, "random_state": rng} | more

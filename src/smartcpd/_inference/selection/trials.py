@@ -29,6 +29,10 @@ TRIAL_TOL = 10 * TOL
 """The tolerance of fits that are only scored: what they may still gain is far below what noise does
 to the score.
 """
+TRIAL_EFFORT = 0.0
+"""The effort of such fits: as few searches as there may be, since each fit has another start from
+the rank below, and a solution that is a little better predicts no better.
+"""
 NOT_FOR_TRIALS = ("checkpoint", "checkpoint_every", "resume")
 Task = Callable[[], Any]
 
@@ -59,7 +63,8 @@ class Trials:
             previous = self._below(candidate, rank, k)
             kin = self.scores.get((candidate.plain, rank), {}).get(k) if candidate.plain else None
             start = None if kin is None else kin.model
-            found = self.fit(fold.training, candidate, rank, k, previous, start, tol=TRIAL_TOL)
+            usual = {"tol": TRIAL_TOL, "effort": TRIAL_EFFORT}
+            found = self.fit(fold.training, candidate, rank, k, previous, start, **usual)
             known[k] = scored(fold, found)
             self.tell(f"{candidate}, rank {rank}, fold {k + 1}: {found.seconds:.1f} s")
         return known[k]
