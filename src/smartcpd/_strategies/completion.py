@@ -1,6 +1,6 @@
 """The fit of a sparse tensor whose stored cells are all that was observed.
 
-Where a good part of a small tensor is known, it is fitted as a dense array with missing cells. In
+Where a tensor is small, or a good part of a larger one is known, it is fitted as a dense array with missing cells. In
 others only the observed cells are ever looked at: stochastic steps come close to a solution, and a
 quasi-Newton method goes on from there.
 """
@@ -26,6 +26,8 @@ from smartcpd.errors import IncompatibleError
 
 DENSE_SHARE = 0.03
 """The share of observed cells from which on it pays to pass over all cells."""
+SMALL = 1 << 20
+"""Number of cells up to which passes over all of them cost so little that it always pays."""
 
 
 def check(problem: Problem) -> None:
@@ -41,7 +43,8 @@ def check(problem: Problem) -> None:
 def as_dense_problem(problem: Problem) -> Problem | None:
     """The problem on a dense array with missing cells; None where too little was observed."""
     storage = problem.stored_as(SparseTensor)
-    if storage.n_cells > FULL_PASSES or storage.nnz < DENSE_SHARE * storage.n_cells:
+    worth = storage.n_cells <= SMALL or storage.nnz >= DENSE_SHARE * storage.n_cells
+    if storage.n_cells > FULL_PASSES or not worth:
         return None
     return replace(problem, storage=as_dense(storage))
 

@@ -40,6 +40,10 @@ RUNS, CROWDED_RUNS = (2, 9), (5, 24)
 """The least and the largest number of runs; the second pair where there are more components than a
 mode has rows.
 """
+FEW_CELLS, RUNS_OF_FEW_CELLS = 1 << 17, 4
+"""Up to so many cells a run costs next to nothing, and this is the least number of them: two that
+agree may have met in the same poor place.
+"""
 STARTS, MOST_STARTS = 3, 9
 """How many more starts compete for each further run, and how many at the most."""
 OFTEN, CROWDED_FOUND = 1 / 3, 3
@@ -93,6 +97,8 @@ class DenseSearch:
             found = self.descents.run(found.A, "run 1", COMPARED * self._care)
             self.runs.append(replace(found, origins=(COMPRESSED,)))
         fewest, usual = CROWDED_RUNS if self.crowded else RUNS
+        if self.problem.storage.n_cells <= FEW_CELLS:
+            fewest = max(fewest, RUNS_OF_FEW_CELLS)
         most = max(1, self.n_init, math.ceil(self.effort * usual))
         for number in range(len(self.runs) + 1, most + 1):
             self._run(number)
