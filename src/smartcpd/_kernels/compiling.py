@@ -32,13 +32,9 @@ warnings.filterwarnings("ignore", category=NumbaExperimentalFeatureWarning)
 # NaN and infinity keep their meaning (they are how divergence is noticed), so no "nnan" or "ninf".
 FASTMATH = {"contract", "nsz", "arcp", "reassoc", "afn"}
 
-NO_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-"""Options for functions that only compiled functions call: what would let Python and C call them
-takes as long to compile as they do.
-"""
-subroutine = partial(numba.njit, error_model="numpy", fastmath=FASTMATH, **NO_WRAPPERS)
-"""Marks a function that only compiled functions call."""
-exact_subroutine = partial(numba.njit, error_model="numpy", **NO_WRAPPERS)
+subroutine = partial(numba.njit, error_model="numpy", fastmath=FASTMATH, no_cfunc_wrapper=True)
+"""Marks a function that compiled functions call; C cannot, which saves time of compilation."""
+exact_subroutine = partial(numba.njit, error_model="numpy", no_cfunc_wrapper=True)
 """Marks one whose floating-point operations are done as they are written."""
 
 _announced = False
@@ -102,8 +98,12 @@ def in_precision(function: Callable[..., Any], dtype: Any) -> Callable[..., Any]
 
 
 def inline(function: Callable[..., Any], dtype: Any = np.float64) -> Any:
-    """A scalar function to be called from other compiled functions (it gets inlined there)."""
-    return subroutine(in_precision(function, dtype))
+    """A scalar function to be called from other compiled functions (it gets inlined there).
+
+    Python must not call it: the code that would let it do so is left out, since it takes as long to
+    compile as the function itself.
+    """
+    return subroutine(in_precision(function, dtype), no_cpython_wrapper=True)
 
 
 def compile_kernel(
