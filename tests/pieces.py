@@ -1,5 +1,7 @@
 """Every piece of the registries, with parameters where it needs some: what contracts run over."""
 
+import numpy as np
+
 from smartcpd import constraints, losses, mirrors, steps
 
 PARAMETERS = {
@@ -21,3 +23,9 @@ DISTRIBUTIONS = [name for name in LOSSES if losses.get(name).knows("simulate")]
 MIRRORS = with_parameters(mirrors)
 CONSTRAINTS = with_parameters(constraints)
 STEPS = with_parameters(steps)
+
+
+def simulated(loss, m, rng):
+    """Data for a loss: drawn from its own distribution, or from gamma's where it names none."""
+    source = loss if loss.knows("simulate") else losses.get("gamma")
+    return np.asarray(source.simulate(m, rng), dtype=float)

@@ -8,6 +8,7 @@ import pytest
 
 from smartcpd import CPModel, Mode, SmartCPD, datasets
 from smartcpd._app.run_folder import RunFolder, RunRecord
+from smartcpd._fitting import persistence
 from smartcpd._fitting.consensus import Stability, build
 from smartcpd._fitting.fit import fit
 from smartcpd._problem.history import History, Record, Status
@@ -231,10 +232,10 @@ class TestKept:
 
     def test_runs_of_before_have_none(self, tmp_path):
         folder = RunFolder(tmp_path)
-        folder.save_model(self.run())
-        header = json.loads(folder.header.read_text())
-        del header["run"]["stability"]
-        folder.header.write_text(json.dumps(header))
+        run = self.run()
+        kept = run.to_dict()
+        del kept["stability"]
+        persistence.save(run.model, folder.model, kept)
         assert folder.load().stability is None
 
     def test_on_the_card_of_each_component(self, tmp_path):

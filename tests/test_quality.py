@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from pieces import LOSSES
+from pieces import LOSSES, simulated
 
 from smartcpd import CPModel, LabelledTensor, Mode, SparseTensor, choose_loss, datasets, losses
 from smartcpd._inference.dispersion import estimate
@@ -29,7 +29,7 @@ def drawn(name, shape=SHAPE, seed=0):
     loss = losses.get(name)
     factors = [rng.random((size, 2)) + 0.2 for size in shape]
     model = CPModel(factors, loss_function=loss)
-    X = np.asarray(loss.simulate(model.values(tuple(np.indices(shape))), rng), dtype=float)
+    X = simulated(loss, model.values(tuple(np.indices(shape))), rng)
     return model, X
 
 

@@ -3,7 +3,7 @@ other, and as a solver that knows nothing of either."""
 
 import numpy as np
 import pytest
-from pieces import LOSSES
+from pieces import LOSSES, simulated
 from scipy.optimize import minimize
 
 from smartcpd import SparseTensor, losses
@@ -22,7 +22,7 @@ def planted(loss, seed=0):
     rng = np.random.default_rng(seed)
     factors = [rng.uniform(0.2, 1.2, (n, RANK)) for n in SHAPE]
     found = losses.get(loss)
-    X = found.simulate(np.einsum("ir,jr,kr->ijk", *factors), rng).astype(float)
+    X = simulated(found, np.einsum("ir,jr,kr->ijk", *factors), rng)
     weights = rng.choice([0.0, 0.5, 1.0, 2.0], p=[0.2, 0.1, 0.6, 0.1], size=SHAPE)
     return found, X, weights, factors
 

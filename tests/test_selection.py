@@ -238,10 +238,10 @@ class TestCoreConsistency:
         X, truth = datasets.gaussian((20, 18, 16), 2, snr=20.0, nonnegative=False, random_state=0)
         right, *wrong = (
             metrics.core_consistency(smartcpd.decompose(X, r, random_state=0), X)
-            for r in (2, 3, 4, 5)
+            for r in (2, 6, 8, 10)
         )
         assert right > 90
-        # A component of noise may have the others' cores to itself by chance, but not everywhere.
+        # One or two components of noise may keep apart from the others, many cannot.
         assert np.median(wrong) < 70
         assert metrics.core_consistency(smartcpd.CPModel(truth), X) <= 100
 

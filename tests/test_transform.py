@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from pieces import LOSSES
+from pieces import LOSSES, simulated
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -19,7 +19,7 @@ def data_of(name, seed=0):
     loss = losses.get(name)
     if loss.domain is losses.Domain.REAL:
         factors[0] -= 0.8
-    return loss.simulate(np.einsum("ir,jr,kr->ijk", *factors), rng).astype(float)
+    return simulated(loss, np.einsum("ir,jr,kr->ijk", *factors), rng)
 
 
 def fitted(X, name, **parameters):

@@ -80,7 +80,7 @@ class TestForce:
             raise KeyboardInterrupt
 
         def stopped(*args, **kwargs):
-            return real(*args, **kwargs, callback=interrupt)
+            return real(*args, **kwargs | {"callback": interrupt})
 
         with monkeypatch.context() as patched:
             patched.setattr(fitting, "fit", stopped)

@@ -24,7 +24,7 @@ from smartcpd.losses.base import EPS
 from smartcpd.mirrors import Mirror
 from smartcpd.sampling import Sampler
 from smartcpd.steps import Step
-from smartcpd.steps.mixed import Mixed
+from smartcpd.steps.mixed import Mixed, SettlingAdagrad
 
 Kind = TypeVar("Kind")
 
@@ -213,7 +213,7 @@ def _phases(
         settled = tuple(mirrors.get("quadratic") for _ in chosen)
         return (
             Phase(steps.get("jensen"), _maps(loss, chosen, maps, jensen=True), rule.switch),
-            Phase(steps.get("adagrad"), settled),
+            Phase(SettlingAdagrad(), settled),
         )
     return (Phase(rule, _maps(loss, chosen, maps, jensen=rule.needs_convex_part)),)
 

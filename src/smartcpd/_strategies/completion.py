@@ -1,8 +1,8 @@
 """The fit of a sparse tensor whose stored cells are all that was observed.
 
-Where a tensor is small, or a good part of a larger one is known, it is fitted as a dense array with missing cells. In
-others only the observed cells are ever looked at: stochastic steps come close to a solution, and a
-quasi-Newton method goes on from there.
+Where a tensor is small, or a good part of a larger one is known, it is fitted as a dense array with
+missing cells. In others only the observed cells are ever looked at: stochastic steps come close to
+a solution, and a quasi-Newton method goes on from there.
 """
 
 from __future__ import annotations

@@ -167,7 +167,7 @@ class SparseSearch:
         found = [scale * mixture.balanced() for mixture in members]
         if not self.tracker.history:
             self._record(found[0], "start")
-        if self.problem.loss.name == "poisson" or len(found) == 1:
+        if self.problem.loss.divergence == 1.0 or len(found) == 1:
             return found[0]
         return self.path.best_of(found[:RACED], f"search {number}")
 
