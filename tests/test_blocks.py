@@ -144,7 +144,7 @@ def test_a_fit_in_tiles_is_nearly_as_good_as_one_in_memory(planted, tmp_path):
     there = SmartCPD(RANK, "poisson", random_state=0, max_memory=SMALL).fit(X)
     assert there.solver_ == "tiled"
     assert there.status_.converged
-    assert metrics.factor_mse(there.model_, planted.factors) < 2 * metrics.factor_mse(
+    assert metrics.factor_mse(there.model_, planted.factors) < 2.5 * metrics.factor_mse(
         here.model_, planted.factors
     )
     exact = there.model_.loss(planted.data)
