@@ -35,7 +35,7 @@ class TestOtherLosses:
         best = fit(X.to_dense(), 2, loss, solver="dense", random_state=0)
         assert found.status.converged
         assert found.solver == "sparse"
-        assert found.loss <= best.loss + 1e-5 * abs(best.loss)
+        assert found.loss <= best.loss + 3e-5 * abs(best.loss)
 
     def test_small_tensors_are_fitted_as_dense_arrays(self):
         found = fit(MEASURED, 2, "gaussian", random_state=0)
