@@ -45,11 +45,10 @@ def over_dispersion(case: Case) -> Iterator[Finding]:
     figures = {"scatter": ratio, "score": t.scatter.score, "r": r}
     advice = "Try a higher rank first: structure that the model lacks looks the same."
     if trial is not None and trial.works:
-        r = figures["r"] = trial.loss.fields[0]
         advice = (
-            f"Use loss 'negative-binomial(auto)', which finds r: in a short trial {r:.2g}, for a "
-            f"variance of mean + mean²/{r:.2g}. If a higher rank makes it vanish, it was structure "
-            "that the model lacked."
+            f"Use loss 'negative-binomial(auto)', which finds r, here about {r:.2g}, for a "
+            "variance of mean + mean²/r. If a higher rank makes it vanish, it was structure that "
+            "the model lacked."
         )
     elif trial is not None:
         advice += (
