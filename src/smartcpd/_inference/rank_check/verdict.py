@@ -103,8 +103,9 @@ class RankVerdict:
         return ""
 
     def _others(self) -> str:
-        fewer = "".join(f"{rank} or " for rank in self.tried[:-1])
-        return f"held-out cells are predicted no better by {fewer}{counted(self.tried[-1])}"
+        *others, last = sorted(self.tried)
+        listed = f"{', '.join(map(str, others))} or {counted(last)}" if others else counted(last)
+        return f"held-out cells are predicted no better by {listed}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return dicts, lists, numbers and text, which JSON can hold."""
