@@ -13,10 +13,26 @@ from threadpoolctl import ThreadpoolController
 
 from smartcpd.errors import InvalidParameterError
 
+_lost_threads = False
+"""Whether this process was forked from one whose threads had started, which it does not have."""
+
+
+def _after_fork() -> None:
+    global _lost_threads
+    _lost_threads = bool(getattr(numba.np.ufunc.parallel, "_is_initialized", True))
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
 
 def resolve(n_threads: int | None) -> int:
-    """The number of threads to use: all that Numba has, or what the user asked for."""
-    available = int(numba.config.NUMBA_NUM_THREADS)
+    """The number of threads to use: all that Numba has, or what the user asked for.
+
+    It is 1 in a process that was forked from one with threads: GNU's OpenMP would end it. Results
+    do not depend on the number.
+    """
+    available = 1 if _lost_threads else int(numba.config.NUMBA_NUM_THREADS)
     if n_threads is None:
         return available
     if not isinstance(n_threads, int) or n_threads < 1:
