@@ -1,11 +1,13 @@
 """Data in other units has the same fit in those units, or is refused by name."""
 
 import numpy as np
+import pieces
 import pytest
 
-from smartcpd import SparseTensor
+from smartcpd import SparseTensor, losses
 from smartcpd._fitting.fit import explain, fit
 from smartcpd.errors import InvalidDataError
+from smartcpd.losses.base import Data
 
 rng = np.random.default_rng(0)
 FACTORS = [rng.normal(size=(n, 2)) for n in (9, 8, 7)]
@@ -35,6 +37,48 @@ def test_the_same_fit_in_other_units(solver):
     assert np.array_equal(small.model.full() / SMALL, large.model.full() / LARGE)
 
 
+@pytest.mark.parametrize("name", pieces.LOSSES)
+def test_what_losses_say_of_units(name):
+    """l(s x, s m) is s^p l'(x, m) and a shift that does not depend on m."""
+    loss = losses.get(name)
+    if loss.homogeneity is None:
+        assert loss.data in (Data.BINARY, Data.COUNTS)
+        return
+    x, m, n = rng.random((3, 50)) + 0.5
+    for unit in (8.0, 1e4):
+        same, shift = loss.in_units(unit), loss.unit_shift(unit, x.mean())
+        for model in (m, n):
+            found = loss.values_at(unit * x, unit * model).mean()
+            scaled = unit**loss.homogeneity * same.values_at(x, model).mean() + shift
+            assert found == pytest.approx(scaled, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    "loss",
+    ["poisson", "gamma", "rayleigh", "beta(0.5)", "beta(1)", "beta(3)", "alpha(0.5)", "alpha(2)"],
+)
+def test_large_positive_data(loss):
+    counts = np.abs(X) + 0.1
+    usual = fitted(counts * 2.0**20, loss=loss)
+    large = [fitted(counts * 2.0**power, loss=loss) for power in (80, 320)]
+    for found, power in zip(large, (80, 320), strict=True):
+        apart = np.ldexp(found.model.full(), 20 - power) - usual.model.full()
+        assert np.linalg.norm(apart) < 0.02 * np.linalg.norm(usual.model.full())
+        assert found.loss == pytest.approx(found.model.loss(counts * 2.0**power), rel=1e-9)
+        assert found.model.loss_function == losses.get(loss)
+    assert np.array_equal(np.ldexp(large[0].model.full(), 240), large[1].model.full())
+
+
+def test_a_width_is_in_the_units_of_the_data():
+    usual = fitted(X, loss="huber(0.25)", solver="lbfgs")
+    for unit in (SMALL, LARGE):
+        found = fitted(X * unit, loss=losses.Huber(0.25 * unit), solver="lbfgs")
+        apart = found.model.full() / unit - usual.model.full()
+        assert np.linalg.norm(apart) < 0.02 * np.linalg.norm(X)
+        assert found.model.loss_function == losses.Huber(0.25 * unit)
+        assert found.loss / unit**2 == pytest.approx(usual.loss, rel=0.01)
+
+
 def test_missing_cells_weights_and_sparse_data():
     holed = np.where(rng.random(X.shape) < 0.2, np.nan, X)
     weights = rng.random(X.shape)
@@ -62,16 +106,17 @@ def test_starts_and_callbacks_are_in_the_units_of_the_data():
 @pytest.mark.parametrize(
     ("loss", "unit", "more"),
     [
-        ("gamma", 1e25, {}),
-        ("poisson", 1e100, {}),
-        ("huber(0.25)", 1e-25, {}),
+        ("gamma", 1e-25, {}),
+        ("poisson-log", 1e100, {}),
+        ("negative-binomial(2)", 1e25, {}),
+        ("beta(3)", 1e120, {}),
         ("gaussian", 1e25, {"constraint": "sparsity(0.1)"}),
         ("gaussian", 1e160, {}),
         ("gaussian", 1e-160, {}),
     ],
 )
 def test_what_has_no_other_units_is_refused(loss, unit, more):
-    with pytest.raises(InvalidDataError, match="Measure X in other units"):
+    with pytest.raises(InvalidDataError, match=r"Measure (X|it) in (other|smaller) units"):
         explain(np.abs(X) * unit, 2, loss, **more)
 
 

@@ -33,13 +33,15 @@ class OtherUnits:
         degree = problem.loss.homogeneity
         assert degree is not None
         self.factor = problem.unit**degree
+        self.loss = problem.loss.in_units(problem.unit)
+        self.shift = problem.loss.unit_shift(problem.unit, problem.storage.mean() / problem.unit)
 
     def fit(self, parameters: dict[str, Any], fit: Callable[..., Any]) -> Any:
         """Fit in other units; ``parameters`` are those of `fit`, without the data."""
         callback, init = parameters["callback"], parameters["init"]
         changed = {
             "rank": self.problem.rank,
-            "loss": self.problem.loss,
+            "loss": self.loss,
             "mask": None,
             "weights": None,
             "init": init if isinstance(init, str) else self._moved(init, -1),
@@ -49,13 +51,13 @@ class OtherUnits:
         remark = f"X was divided by {self.problem.unit:.3g} for the fit, and so are losses here."
         agreed = found.consensus
         if agreed is not None:
-            losses = tuple(loss * self.factor for loss in agreed.losses)
+            losses = tuple(self._loss(loss) for loss in agreed.losses)
             agreed = replace(agreed, model=self._model(agreed.model), losses=losses)
         return replace(
             found,
             problem=self.problem,
             model=self._model(found.model),
-            loss=found.loss * self.factor,
+            loss=self._loss(found.loss),
             loss_error=found.loss_error * self.factor,
             history=History(self._record(record) for record in found.history),
             status=found.status._replace(reason=f"{found.status.reason} {remark}"),
@@ -66,10 +68,14 @@ class OtherUnits:
         return [np.ldexp(np.asarray(A), sign * self.shares[n]) for n, A in enumerate(factors)]
 
     def _model(self, model: CPModel) -> CPModel:
-        return replace(model, factors=self._moved(model.factors, 1))
+        factors = self._moved(model.factors, 1)
+        return replace(model, factors=factors, loss_function=self.problem.loss)
+
+    def _loss(self, loss: float) -> float:
+        return loss * self.factor + self.shift
 
     def _record(self, record: Record) -> Record:
-        return record._replace(loss=record.loss * self.factor, error=record.error * self.factor)
+        return record._replace(loss=self._loss(record.loss), error=record.error * self.factor)
 
     def _report(self, report: Any) -> Any:
         def model() -> CPModel:

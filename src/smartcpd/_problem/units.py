@@ -14,7 +14,7 @@ import numpy as np
 from smartcpd._data.storage import Storage
 from smartcpd.constraints import Constraint
 from smartcpd.errors import InvalidDataError
-from smartcpd.losses import Loss
+from smartcpd.losses import Domain, Loss
 
 USUAL = (1e-6, 1e6)
 """Values of about this size are fitted as they are."""
@@ -22,6 +22,8 @@ FITTED = (1e-15, 1e15)
 """Values of about this size are fitted if they must be taken as they are."""
 SQUARED = (1e-150, 1e150)
 """Values whose squares are numbers too."""
+LARGEST = 300.0
+"""The largest power of ten that a loss may be."""
 
 
 def unit_of(storage: Storage, loss: Loss, constraints: Sequence[Constraint]) -> float:
@@ -31,14 +33,19 @@ def unit_of(storage: Storage, loss: Loss, constraints: Sequence[Constraint]) -> 
         return 1.0  # nothing but zeros
     if _within(level, USUAL):
         return 1.0
+    # Small values next to the eps inside a loss are another problem than the same values times 1e9;
+    # large ones keep their size next to it, and counts their number next to the parameters'.
+    has_eps = loss.domain is Domain.NONNEGATIVE
     scales = (
         loss.homogeneity is not None
+        and abs(loss.homogeneity * math.log10(max(level, 1e-300))) < LARGEST
+        and not (has_eps and level < 1)
         and any(c.cone for c in constraints)
         and not any(c.penalises for c in constraints)
         and storage.fit_needs(1) is None  # it is in memory, and can be copied
     )
     if scales and _within(level, SQUARED):
-        return 2.0 ** round(math.log2(level))
+        return 2.0 ** round(math.log2(level / (USUAL[1] if has_eps else 1.0)))
     if _within(level, FITTED):
         return 1.0
     low, high = SQUARED if scales else FITTED

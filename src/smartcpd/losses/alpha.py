@@ -58,6 +58,10 @@ class Alpha(Loss):
         return 1.0 if self.alpha == 1 else None
 
     @property
+    def homogeneity(self):
+        return 1.0
+
+    @property
     def pseudo_count_slope(self):
         # What is taken from m / alpha is in proportion to m^(1-alpha).
         return 1.0 / self.alpha if 0 < self.alpha <= 1 else None

@@ -70,9 +70,22 @@ class Loss(Formulas):
         """The same loss with another parameter, of those that have a single one."""
         return replace(self, **{fields(self)[0].name: value})
 
-    homogeneity: ClassVar[float | None] = None
-    """The p for which l(s x, s m) = s^p l(x, m) for every s > 0, if there is one: data in other
-    units then has the same fit in those units."""
+    @property
+    def homogeneity(self) -> float | None:
+        """The p for which l(s x, s m) = s^p l'(x, m) + `unit_shift`, if there is one.
+
+        Data in other units then has the same fit in those units; l' is `in_units` of s. Losses with
+        an eps inside have a p for models far above it.
+        """
+        return None
+
+    def in_units(self, unit: float) -> Loss:
+        """The loss of data that is divided by ``unit``, where `homogeneity` is known."""
+        return self
+
+    def unit_shift(self, unit: float, mean: float) -> float:
+        """What l(s x, s m) has besides s^p l'(x, m), on average over cells x of this mean."""
+        return 0.0
 
     def knows(self, statistic: str) -> bool:
         """Whether this loss defines "variance", "log_base", "tails" or "simulate"."""

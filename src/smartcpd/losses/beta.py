@@ -63,6 +63,14 @@ class Beta(Loss):
         return float(self.beta)
 
     @property
+    def homogeneity(self):
+        return float(self.beta)
+
+    def unit_shift(self, unit, mean):
+        exact = EXACT.get(float(self.beta))
+        return 0.0 if exact is None else exact.unit_shift(unit, mean)
+
+    @property
     def convex(self):
         return 1 <= self.beta <= 2
 

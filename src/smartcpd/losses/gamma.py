@@ -45,6 +45,13 @@ class Gamma(Loss):
         return 0.0
 
     @property
+    def homogeneity(self):
+        return 0.0
+
+    def unit_shift(self, unit, mean):
+        return math.log(unit)
+
+    @property
     def jensen_mirror(self):
         return "power(-1)"
 

@@ -33,10 +33,13 @@ class Gaussian(Loss):
     dispersion = Dispersion.OPEN
     has_typical_data = True
     tolerant = "huber(delta)"
-    homogeneity = 2.0
 
     @property
     def divergence(self):
+        return 2.0
+
+    @property
+    def homogeneity(self):
         return 2.0
 
     @property

@@ -1,7 +1,7 @@
 """Least squares that forgives outliers."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -50,6 +50,13 @@ class Huber(Loss):
     @property
     def jensen_mirror(self):
         return "quadratic"
+
+    @property
+    def homogeneity(self):
+        return 2.0
+
+    def in_units(self, unit):
+        return replace(self, delta=self.delta / unit)
 
     @property
     def convex_background(self):

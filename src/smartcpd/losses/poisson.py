@@ -1,5 +1,6 @@
 """Counts whose mean is a sum of components."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -73,6 +74,13 @@ class Poisson(PoissonCounts):
     @property
     def divergence(self):
         return 1.0
+
+    @property
+    def homogeneity(self):
+        return 1.0
+
+    def unit_shift(self, unit, mean):
+        return -unit * math.log(unit) * mean
 
     @property
     def jensen_mirror(self):

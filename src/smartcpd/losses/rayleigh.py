@@ -44,6 +44,13 @@ class Rayleigh(Loss):
         return "power(-2)"
 
     @property
+    def homogeneity(self):
+        return 0.0
+
+    def unit_shift(self, unit, mean):
+        return 2.0 * math.log(unit)
+
+    @property
     def allows_zeros(self):
         return False
 
