@@ -20,12 +20,12 @@ cluster-demo: $(READY)
 test: $(READY) lint
 	$(BIN)/python -m pytest
 
-# Damaged files of every format, FILES of each, from a SEED.
+# Attacks on every promise for so many SECONDS, from a SEED: damaged files, odd fits, kills, faults of
+# the file system, threads and forks, clusters. One part alone: make soak PART=kills.
 SEED ?= 0
-FILES ?= 700
+SECONDS ?= 3600
 soak: $(READY)
-	SMARTCPD_SOAK_SEED=$(SEED) SMARTCPD_SOAK_FILES=$(FILES) \
-		$(BIN)/python -m pytest -n 0 tests/hostile/test_damaged_files.py
+	$(BIN)/python tests/hostile/soak $(PART) --seed $(SEED) --seconds $(SECONDS)
 
 lint: $(READY)
 	$(BIN)/ruff check src tests benchmarks examples

@@ -1,0 +1,27 @@
+"""The soak in its short form: a few trials of every part, from a fixed seed.
+
+``make soak`` runs the same parts for an hour, from a seed of choice.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SOAK = Path(__file__).parent / "soak"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals and forks")
+@pytest.mark.parametrize(
+    ("part", "count"),
+    [("fits", 15), ("kills", 1), ("file_system", 4), ("processes", 3)],
+)
+def test_part(part, count, tmp_path):
+    command = [sys.executable, SOAK, part, "--count", str(count), "--seconds", "120"]
+    environment = os.environ | {"TMPDIR": str(tmp_path), "NUMBA_NUM_THREADS": "2"}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+    assert "; 0 failures" in done.stdout
+    assert "s: ;" not in done.stdout, "nothing was tried"
