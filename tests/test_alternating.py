@@ -83,7 +83,7 @@ def test_every_constraint_is_kept(solver, constraint):
     constraint = {"sparsity": "sparsity(1e-3)"}.get(constraint, constraint)
     rule = smartcpd.constraints.get(constraint)
     given = {"init": near(POSITIVE_TRUTH), "tol": 0.0, "max_epochs": 4 if solver != "hals" else 30}
-    found = fit(POSITIVE, 2, solver=solver, constraint={1: constraint}, **given)
+    found = fit(POSITIVE, 2, "gaussian", solver=solver, constraint={1: constraint}, **given)
     h = found.history.objective
     assert h[-1] < h[1]
     assert solver == "ao-admm" or (np.diff(h[1:]) <= 1e-12 * h[0]).all()
@@ -98,7 +98,7 @@ class TestStochasticSquares:
         given = {"constraint": "nonnegative", "max_epochs": 15, "random_state": 0}
         one = fit(POSITIVE, 2, solver=solver, **given)
         choices = {"mirror": "quadratic", "step": step, "averaging": False, "overcomplete": 1.0}
-        two = fit(POSITIVE, 2, solver="smd", **given, **choices)
+        two = fit(POSITIVE, 2, "gaussian", solver="smd", **given, **choices)
         assert one.solver == solver
         assert one.loss < 0.1 * one.history[0].loss
         for A, B in zip(one.model.factors, two.model.factors, strict=True):

@@ -2,16 +2,20 @@
 
 import inspect
 import pickle
+import warnings
 
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import smartcpd
-from smartcpd import SmartCPD, datasets
+from smartcpd import SmartCPD, SparseTensor, datasets
+from smartcpd._fitting import warning
 from smartcpd._fitting.fit import fit
+from smartcpd._problem.history import Status
 from smartcpd.errors import InvalidDataError, InvalidParameterError
 
 X, _ = datasets.count((9, 8, 7), 2, a_max=1.5, random_state=0)
@@ -34,6 +38,8 @@ FAILING = {
     "check_fit2d_predict1d": INDICES,
     "check_estimator_sparse_array": INDICES,
     "check_estimator_sparse_matrix": INDICES,
+    "check_sample_weight_equivalence_on_dense_data": INDICES,
+    "check_sample_weight_equivalence_on_sparse_data": "a SparseTensor has weights of its own",
 }
 
 
@@ -128,9 +134,123 @@ def test_data_of_any_dtype(dtype, fitted):
     np.testing.assert_array_equal(est.factors_[0], fitted.factors_[0])
 
 
-def test_score_is_minus_the_loss(fitted):
-    assert fitted.score(X) == pytest.approx(-fitted.loss_, rel=1e-12)
-    assert fitted.score(X + 50) < fitted.score(X)
+class TestScore:
+    """The score is the mean log-likelihood of cells that the rows of their slices do not know."""
+
+    def test_a_search_of_scikit_learn_finds_rank_and_loss(self):
+        planted, _ = datasets.count((18, 14, 12), 2, a_max=2.0, random_state=1)
+        grid = {"rank": [1, 2, 3], "loss": ["gaussian", "poisson"]}
+        found = GridSearchCV(SmartCPD(random_state=0, effort=0), grid, cv=2).fit(planted)
+        assert found.best_params_ == {"rank": 2, "loss": "poisson"}
+
+    @pytest.mark.parametrize("cv", [2, 3, 4])
+    def test_rows_can_be_held_out_in_any_number(self, cv):
+        assert np.isfinite(cross_val_score(SmartCPD(**QUICK), X, cv=cv)).all()
+
+    def test_it_is_on_the_scale_of_the_data(self, fitted):
+        inside = fitted.model_.score_samples(X).mean()
+        assert inside - 0.3 < fitted.score(X) < inside
+        assert fitted.score(X + 50) < fitted.score(X)
+
+    def test_cells_without_a_known_row_do_not_count(self, fitted):
+        holes = X.astype(float)
+        holes[4, 1:] = np.nan  # the rest of this slice is never all that is known of it
+        holes[5] = np.nan
+        assert np.isfinite(fitted.score(holes))
+
+    def test_the_number_of_rows_may_be_one(self, fitted):
+        assert np.isfinite(fitted.score(X[:1]))
+
+    def test_sparse_data_gives_the_score_of_the_same_dense_data(self, fitted):
+        sparse = SparseTensor(np.nonzero(X), X[np.nonzero(X)], X.shape)
+        assert fitted.score(sparse) == pytest.approx(fitted.score(X), rel=1e-6)
+
+
+class TestWarnings:
+    def test_a_limit_is_said(self):
+        with pytest.warns(ConvergenceWarning, match="max_epochs=5"):
+            SmartCPD(**QUICK).fit(X)
+        with pytest.warns(ConvergenceWarning, match="max_epochs=5"):
+            smartcpd.decompose(X, **QUICK)
+
+    def test_that_nothing_confirms_a_fit_is_said_once(self, monkeypatch):
+        monkeypatch.setattr(warning, "_told", set())
+        alone = Status(True, "Converged.", found=1)
+        with pytest.warns(UserWarning, match="Not confirmed"):
+            warning.warn_of(alone)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            warning.warn_of(alone)
+            warning.warn_of(Status(True, "Converged.", found=2))
+            warning.warn_of(Status(False, "Interrupted.", interrupted=True))
+
+    def test_the_status_counts_the_runs(self):
+        status = SmartCPD(1, "poisson", random_state=0).fit(X).status_
+        assert f"Found independently by {status.found} of" in status.reason
+
+
+class TestLoss:
+    @pytest.mark.parametrize(
+        ("data", "name"),
+        [(X, "poisson"), (X > 1, "bernoulli-odds"), (X + 0.5, "gamma"), (X - 0.5, "gaussian")],
+    )
+    def test_the_values_choose_it_and_the_status_says_why(self, data, name):
+        est = SmartCPD(1, max_epochs=3, random_state=0).fit(data)
+        assert str(est.model_.loss_function) == name
+        reason = smartcpd.choose_loss(data).reason
+        assert reason.startswith(f"{name}, because")
+        assert f"Loss {reason}." in est.status_.reason
+        assert f"loss {reason}" in smartcpd.explain(data, 1)
+
+    def test_a_loss_of_the_users_is_no_choice(self, fitted):
+        assert "because" not in fitted.status_.reason
+
+
+class TestConventions:
+    def test_components_turn_rows_into_data(self, fitted):
+        rows = fitted.transform(X[:3])
+        assert fitted.components_.shape == (2, 8, 7)
+        expected = np.tensordot(rows, fitted.components_, 1)
+        np.testing.assert_allclose(fitted.inverse_transform(rows), expected)
+        with pytest.raises(InvalidDataError, match="rows of 2 numbers"):
+            fitted.inverse_transform(rows[:, :1])
+
+    def test_names_count_from_one(self, fitted):
+        assert list(fitted.get_feature_names_out()) == ["component 1", "component 2"]
+        assert fitted.n_iter_ == fitted.history_[-1].epoch > 0
+        assert not hasattr(fitted, "feature_names_in_")
+
+    def test_weights_of_slices(self):
+        chosen = np.linspace(0.5, 2.0, 9)
+        whole = np.array(np.broadcast_to(chosen[:, None, None], X.shape))
+        expected = SmartCPD(**QUICK).fit(X, weights=whole).factors_[0]
+        for given in ({"sample_weight": chosen}, {"weights": chosen[:, None, None]}):
+            np.testing.assert_array_equal(SmartCPD(**QUICK).fit(X, **given).factors_[0], expected)
+        both = SmartCPD(**QUICK).fit(X, sample_weight=chosen, weights=np.ones(7)).factors_[0]
+        np.testing.assert_array_equal(both, expected)
+        with pytest.raises(InvalidParameterError, match="9 slices"):
+            SmartCPD(**QUICK).fit(X, sample_weight=chosen[:4])
+        with pytest.raises(InvalidParameterError, match=r"reshape\(-1, 1, 1\)"):
+            SmartCPD(**QUICK).fit(X, weights=chosen)
+
+    def test_a_table_has_labels(self):
+        pd = pytest.importorskip("pandas")
+        frame = pd.DataFrame(X[:, :, 0], index=list("abcdefghi"), columns=list("ABCDEFGH"))
+        est = SmartCPD(**QUICK).fit(frame)
+        assert list(est.feature_names_in_) == list("ABCDEFGH")
+        assert [mode.name for mode in est.model_.modes] == ["row", "column"]
+        assert est.model_.modes[0].labels.tolist() == list("abcdefghi")
+        assert isinstance(est.transform(frame), np.ndarray)
+        shown = est.set_output(transform="pandas").transform(frame[:4])
+        assert list(shown.index) == list("abcd")
+        assert list(shown.columns) == ["component 1", "component 2"]
+        with pytest.raises(ValueError, match="feature names should match"):
+            est.transform(frame.rename(columns={"A": "Z"}))
+
+    def test_a_table_of_events_is_not_a_matrix(self):
+        pd = pytest.importorskip("pandas")
+        with pytest.raises(InvalidDataError, match="from_table"):
+            SmartCPD(**QUICK).fit(pd.DataFrame({"city": ["Rome", "Oslo"], "n": [1, 2]}))
 
 
 def test_predict_is_the_mean_of_chosen_cells():
@@ -144,7 +264,7 @@ def test_predict_is_the_mean_of_chosen_cells():
 
 @pytest.mark.parametrize("cells", [[[0.5, 1, 2]], [["a", "b", "c"]], [[np.nan, 0, 0]]])
 def test_predict_refuses_what_is_no_index(cells, fitted):
-    with pytest.raises(InvalidDataError, match="predict takes indices"):
+    with pytest.raises(InvalidParameterError):
         fitted.predict(cells)
 
 

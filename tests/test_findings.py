@@ -22,12 +22,12 @@ def findings(*runs, error=0.0):
 
 class TestTheSentence:
     def test_of_one_run(self):
-        assert findings(run(1.0, "start 1")).sentence == ALONE
+        assert findings(run(1.0, "start 1")).told == ALONE
 
     def test_of_independent_runs_with_the_same_components_and_loss(self):
         found = findings(run(1.0, "start 1"), run(1.0001, "start 2"), run(1.3, "start 3"))
         assert found.confirmed
-        assert "Found independently by 2 of 3 runs" in found.sentence
+        assert "Found independently by 2 of 3 runs" in found.told.sentence
 
     @pytest.mark.parametrize(
         "other",
@@ -41,14 +41,14 @@ class TestTheSentence:
     def test_of_runs_that_ended_elsewhere(self, other):
         found = findings(run(1.0, "start 1"), other)
         assert not found.confirmed
-        assert "Not confirmed: none of the 1 other runs" in found.sentence
+        assert "Not confirmed: none of the 1 other runs" in found.told.sentence
 
     @pytest.mark.parametrize("shared", ["a compressed tensor", "a sample", "start 1"])
     def test_of_runs_that_have_something_in_common(self, shared):
         found = findings(run(1.0, "start 1", shared), run(1.0, "start 2", shared))
         assert not found.confirmed
-        assert "Not confirmed: 2 of 2 runs ended with these components" in found.sentence
-        assert f"but they share {shared}" in found.sentence
+        assert "Not confirmed: 2 of 2 runs ended with these components" in found.told.sentence
+        assert f"but they share {shared}" in found.told.sentence
 
     def test_of_a_child_its_parents_and_a_stranger(self):
         one, two, child = run(1.2, "start 1"), run(1.1, "start 2"), run(1.0, "start 1", "start 2")
@@ -59,11 +59,11 @@ class TestTheSentence:
 
     def test_of_solutions_that_the_data_does_not_tell_apart(self):
         runs = run(1.0, "start 1"), run(1.0, "start 2"), run(1.1, "start 3", factors=OTHERS)
-        assert "not decide" not in findings(*runs, error=0.05).sentence
+        assert "not decide" not in findings(*runs, error=0.05).told.sentence
         found = findings(*runs, error=0.2)
         assert found.confirmed
         assert "The data does not decide: 1 of 3 runs ended with 1 of 3 components" in (
-            found.sentence
+            found.told.sentence
         )
 
     def test_of_components_that_are_not_numbers(self):
@@ -80,7 +80,8 @@ class TestEveryFit:
         constraint = "simplex" if solver == "simplex" else "auto"
         found = fit(self.X, 2, "poisson", solver=solver, constraint=constraint, random_state=0)
         assert found.status.converged
-        assert ALONE in found.status.reason
+        assert ALONE.sentence in found.status.reason
+        assert found.status.found == 1
 
     def test_from_a_start_of_the_users_says_nothing(self):
         start = [RNG.random((n, 2)) for n in self.X.shape]

@@ -182,7 +182,7 @@ def test_as_a_step_of_scikit_learn():
     assert A.shape == (30, 2)
     np.testing.assert_allclose(pipeline.transform(X[:4]), A[:4], rtol=1e-6, atol=1e-8)
     frame = SmartCPD(2, random_state=0).set_output(transform="pandas").fit_transform(X)
-    assert list(frame.columns) == ["smartcpd0", "smartcpd1"]
+    assert list(frame.columns) == ["component 1", "component 2"]
 
 
 def test_the_data_stays_as_it_is():

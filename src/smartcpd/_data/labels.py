@@ -172,7 +172,36 @@ def taken_off(X: Any) -> tuple[Any, tuple[Mode, ...] | None]:
         return X.tensor, X.modes
     if type(X).__module__.startswith("xarray.") and hasattr(X, "coords"):
         return _from_xarray(X)
+    if is_frame(X):
+        return _from_frame(X)
+    if type(X).__module__.startswith("pyttb.") and isinstance(getattr(X, "data", 0), np.ndarray):
+        return X.data, None
     return X, None
+
+
+def is_frame(X: Any) -> bool:
+    """Whether X is a table of pandas, polars or Dask: a matrix with names."""
+    package = type(X).__module__.split(".")[0]
+    return package in ("pandas", "polars", "dask", "dask_expr") and hasattr(X, "columns")
+
+
+def _from_frame(X: Any) -> tuple[np.ndarray, tuple[Mode, ...] | None]:
+    """Return the numbers of a table, its index and its columns."""
+    X = X.compute() if hasattr(X, "compute") else X
+    values = X.to_numpy()
+    if values.dtype == object and any(isinstance(value, str) for value in values.flat):
+        raise InvalidDataError(
+            "X is a table with text in it, and a table is read as a matrix of numbers. If its rows "
+            "are events or measurements, make a tensor of them first: "
+            "smartcpd.from_table(X, modes=[...])."
+        )
+    if 0 in X.shape:
+        return values, None
+    index = getattr(X, "index", np.arange(len(X)))
+    given = (getattr(index, "name", None), getattr(X.columns, "name", None))
+    names = given if given[0] != given[1] else (None, None)
+    rows = Mode(str(names[0] or "row"), index)
+    return values, (rows, Mode(str(names[1] or "column"), X.columns))
 
 
 def checked_modes(modes: Iterable[Mode], shape: Sequence[int]) -> tuple[Mode, ...]:

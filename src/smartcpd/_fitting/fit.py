@@ -20,6 +20,7 @@ from smartcpd._fitting.open_loss import fit_open
 from smartcpd._fitting.other_units import OtherUnits
 from smartcpd._fitting.progress import Progress
 from smartcpd._fitting.unobserved import without_unobserved_rows
+from smartcpd._fitting.warning import warn_of
 from smartcpd._methods.base import Epoch, Method, Settings
 from smartcpd._objectives import Estimate
 from smartcpd._problem.checkpoints import Identity, entropy_in, opened
@@ -95,7 +96,7 @@ class Fit:
 def fit(
     X: Any,
     rank: int,
-    loss: Any = "gaussian",
+    loss: Any = "auto",
     *,
     mirror: Any = "auto",
     constraint: Any = "auto",
@@ -241,7 +242,8 @@ def fit(
             best = restarts.best(starts, streams)
     found = best.result
     factors, remark = without_unobserved_rows(problem, found.factors)
-    status = found.status._replace(reason=f"{found.status.reason} {remark}".strip())
+    said = (found.status.reason, remark, problem.loss_remark)
+    status = found.status._replace(reason=" ".join(filter(None, said)))
     model = CPModel(factors, np.ones(problem.rank), problem.loss)
     agreed = None
     if n_init > 1 and found.comparison is not None:
@@ -300,7 +302,7 @@ def generator(random_state: Any) -> np.random.Generator:
         ) from None
 
 
-def explain(X: Any, rank: int, loss: Any = "gaussian", **parameters: Any) -> str:
+def explain(X: Any, rank: int, loss: Any = "auto", **parameters: Any) -> str:
     """Say what a fit with these parameters would do, without doing it.
 
     Parameters
@@ -324,7 +326,8 @@ def explain(X: Any, rank: int, loss: Any = "gaussian", **parameters: Any) -> str
     inspect.signature(fit).bind(X, rank, loss, **parameters)  # raises an error for unknown names
     names = ("mirror", "constraint", "step", "sampler", "absent", "mask", "weights", "max_memory")
     solver = registry.get(parameters.get("solver", "auto"))
-    parameters |= registry.own_defaults(solver, parameters, FIT_PARAMETERS)
+    parameters |= registry.own_defaults(solver, parameters | {"loss": loss}, FIT_PARAMETERS)
+    loss = parameters.pop("loss", loss)
     known = None if loss == "auto" else losses.get(loss)
     if known is not None and known.is_open:
         first = explain(X, rank, known.limit, **parameters)
@@ -336,7 +339,10 @@ def explain(X: Any, rank: int, loss: Any = "gaussian", **parameters: Any) -> str
     if not _is_random(parameters.get("init", "random")):
         solver, reason = from_a_start(solver, reason, problem)
     registry.check(solver, problem)
-    lines = [str(problem), f"solver {solver.name}: {reason}"]
+    lines = [str(problem)]
+    if problem.loss_reason:
+        lines.append(f"loss {problem.loss_reason}")
+    lines.append(f"solver {solver.name}: {reason}")
     needs = problem.storage.fit_needs(problem.rank, problem.loss)
     if needs is not None:
         lines.append(str(needs))
@@ -367,7 +373,7 @@ def asks_for_sampling(parameters: dict[str, Any]) -> bool:
     return any(parameters.get(name, value) != value for name, value in usual.items())
 
 
-def decompose(X: Any, rank: int, loss: Any = "gaussian", **parameters: Any) -> CPModel:
+def decompose(X: Any, rank: int, loss: Any = "auto", **parameters: Any) -> CPModel:
     """Decompose a tensor into ``rank`` components and return the model.
 
     Parameters
@@ -377,7 +383,8 @@ def decompose(X: Any, rank: int, loss: Any = "gaussian", **parameters: Any) -> C
     rank : int
         Number of components.
     loss : str or Loss
-        How the data was made; see `smartcpd.losses`.
+        How the data was made; see `smartcpd.losses`. "auto" chooses by the values, as
+        `choose_loss` does.
     **parameters
         Everything else that `smartcpd.SmartCPD` and its `fit` take.
 
@@ -392,7 +399,9 @@ def decompose(X: Any, rank: int, loss: Any = "gaussian", **parameters: Any) -> C
     >>> smartcpd.decompose(X, 1, "poisson", random_state=0)
     CPModel(shape=10x9x8, rank=1, loss=poisson)
     """
-    return fit(X, rank, loss, **parameters).model
+    found = fit(X, rank, loss, **parameters)
+    warn_of(found.status)
+    return found.model
 
 
 def make_settings(

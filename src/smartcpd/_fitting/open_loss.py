@@ -180,4 +180,4 @@ def _told(status: Status, parameter: Parameter, n_rounds: int, settled: bool) ->
             f"{n_rounds}). Not confirmed: a single run led to it, from the best model under "
             f"'{loss.limit}', so a better solution may exist."
         )
-    return status._replace(reason=f"Converged: {found}")
+    return status._replace(reason=f"Converged: {found}", found=0 if parameter.is_infinite else 1)

@@ -49,6 +49,7 @@ class OtherUnits:
         }
         found = fit(_divided(self.problem.storage, self.exponent), **(parameters | changed))
         remark = f"X was divided by {self.problem.unit:.3g} for the fit, and so are losses here."
+        remark = f"{remark} {self.problem.loss_remark}".strip()
         agreed = found.consensus
         if agreed is not None:
             losses = tuple(self._loss(loss) for loss in agreed.losses)

@@ -69,4 +69,4 @@ def _run(task: Task) -> Result:
     return alternate_squares(task, "als", minimised)
 
 
-als = Method("als", _run, check)
+als = Method("als", _run, check, defaults={"loss": "gaussian"})

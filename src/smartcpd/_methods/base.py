@@ -10,7 +10,7 @@ import numpy as np
 
 from smartcpd._problem.checkpoints.journal import Journal
 from smartcpd._problem.checkpoints.values import kept_value
-from smartcpd._problem.history import History, Record, Status
+from smartcpd._problem.history import Finding, History, Record, Status
 from smartcpd._problem.problem import Problem
 from smartcpd._problem.stopping import Stopping
 
@@ -92,7 +92,7 @@ class Result:
     """The standard error of that loss, where it comes from a sample of the cells."""
     comparison: Comparison | None = field(default=None, repr=False)
     """The comparison with other starts, where there were several."""
-    finding: str = ""
+    finding: Finding | None = None
     """What independent runs say about it, of a search that compared some."""
 
 

@@ -39,4 +39,4 @@ def _run(task: Task) -> Result:
     return alternate_squares(task, "hals", by_columns)
 
 
-hals = Method("hals", _run, check)
+hals = Method("hals", _run, check, defaults={"loss": "gaussian"})

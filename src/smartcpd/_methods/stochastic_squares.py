@@ -35,7 +35,13 @@ def check(problem: Problem, name: str, steps: tuple[str, ...]) -> None:
 
 def named(name: str, *steps: str) -> Method:
     """`smd` with the quadratic map and one of these step rules, by default the first."""
-    usual = {"mirror": "quadratic", "step": steps[0], "averaging": False, "overcomplete": 1.0}
+    usual = {
+        "loss": "gaussian",
+        "mirror": "quadratic",
+        "step": steps[0],
+        "averaging": False,
+        "overcomplete": 1.0,
+    }
     return Method(name, smd.run, partial(check, name=name, steps=steps), defaults=usual)
 
 

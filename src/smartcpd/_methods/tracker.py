@@ -16,7 +16,7 @@ from smartcpd._methods.merging import merged
 from smartcpd._objectives import Estimate
 from smartcpd._objectives.cell_sample import CellSample
 from smartcpd._objectives.kkt import relative_kkt_residual
-from smartcpd._problem.history import History, Record, Status
+from smartcpd._problem.history import Finding, History, Record, Status
 from smartcpd._problem.problem import Problem
 from smartcpd.errors import DivergedError
 
@@ -67,7 +67,7 @@ class Tracker:
         self.began = time.perf_counter()
         self.ended = self.stopped = False
         self.comparison: Comparison | None = None
-        self.finding = ""
+        self.finding: Finding | None = None
         self._sample = CellSample(problem)
 
     @classmethod

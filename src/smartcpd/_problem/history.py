@@ -85,8 +85,29 @@ class History(list[Record]):
 
 
 @kept_value
+class Finding(NamedTuple):
+    """What the runs of a fit say together about the solution that was chosen."""
+
+    sentence: str
+    found: int
+    """How many independent runs ended with it."""
+
+
+@kept_value
 class Status(NamedTuple):
     """A status says whether a fit met its own criterion and, in a sentence, why it stopped.
+
+    Attributes
+    ----------
+    converged : bool
+        Whether the fit met its criterion, and not a limit.
+    reason : str
+        Why it stopped, what is known of the solution, and why the loss was chosen if it was.
+    interrupted : bool
+        Whether the user ended it.
+    found : int
+        How many independent runs of the fit ended with these components at this loss; with 1 the
+        solution is not confirmed, 0 where nothing is known, as after a start of the user's.
 
     Examples
     --------
@@ -99,6 +120,7 @@ class Status(NamedTuple):
     converged: bool
     reason: str
     interrupted: bool = False
+    found: int = 0
 
     def __str__(self) -> str:
         return self.reason

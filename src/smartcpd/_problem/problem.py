@@ -15,7 +15,7 @@ import numpy as np
 from smartcpd import constraints, losses, mirrors, sampling, steps
 from smartcpd._data.opening import as_storage
 from smartcpd._data.storage import Storage
-from smartcpd._problem.loss_choice import choose_loss
+from smartcpd._problem.loss_choice import Choice, choose_loss
 from smartcpd._problem.units import unit_of
 from smartcpd.constraints import Constraint
 from smartcpd.errors import IncompatibleError, InvalidDataError, InvalidParameterError
@@ -51,13 +51,15 @@ class Problem:
     constraints: tuple[Constraint, ...]
     phases: tuple[Phase, ...]
     sampler: Sampler
+    loss_reason: str = ""
+    """Why the loss was chosen, if the values of the data chose it."""
 
     @classmethod
     def build(
         cls,
         X: Any,
         rank: int,
-        loss: str | Loss = "gaussian",
+        loss: str | Loss = "auto",
         mirror: Any = "auto",
         constraint: Any = "auto",
         step: str | Step = "auto",
@@ -73,7 +75,7 @@ class Problem:
         if known is not None:
             _ = known.params  # raises an error where they are not known yet
         storage = as_storage(X, absent, mask, weights, max_memory)
-        resolved_loss = known or choose_loss(storage).loss
+        resolved_loss, reason = Choice(known, "") if known else choose_loss(storage)
         order = len(storage.shape)
         needs_nonnegative = resolved_loss.domain is Domain.NONNEGATIVE
         default = "nonnegative" if needs_nonnegative else "free"
@@ -91,11 +93,16 @@ class Problem:
         if needs_nonnegative:
             _check_scale(storage.typical(), resolved_loss)
         unit_of(storage, resolved_loss, chosen)  # refuses what is beyond the range of numbers
-        return cls(storage, int(rank), resolved_loss, chosen, phases, chosen_sampler)
+        return cls(storage, int(rank), resolved_loss, chosen, phases, chosen_sampler, reason)
 
     @property
     def shape(self) -> tuple[int, ...]:
         return self.storage.shape
+
+    @property
+    def loss_remark(self) -> str:
+        """A sentence about the choice of the loss, if the values of the data chose it."""
+        return f"Loss {self.loss_reason}." if self.loss_reason else ""
 
     @property
     def unit(self) -> float:

@@ -109,7 +109,7 @@ class DenseSearch:
             self.tracker.begin_with(chosen.A)
         findings = self._findings(chosen)
         status = self.descents.run(chosen.A, "finish", finished(self.problem)).status
-        self.tracker.finding = findings.sentence
+        self.tracker.finding = findings.told
         self.tracker.comparison = self._compared(chosen)
         return status
 

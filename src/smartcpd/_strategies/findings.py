@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from smartcpd._common.factors import SAME, best_pairs, unit_columns
+from smartcpd._problem.history import Finding
 
 SAME_LOSS, ROUNDING = 0.05, 1e-7
 """Two losses are the same if they differ by less than this share of the resolution, or of their
@@ -24,7 +25,9 @@ TOLD_APART = 1.0
 """Number of standard errors between the losses of two solutions from which on the data decides for
 one."""
 ADVICE = "compare fits with other seeds, or with n_init=5"
-ALONE = f"Not confirmed: a single run led to it, so a better solution may exist; {ADVICE}."
+ALONE = Finding(
+    f"Not confirmed: a single run led to it, so a better solution may exist; {ADVICE}.", 1
+)
 
 
 @dataclass(frozen=True)
@@ -85,15 +88,15 @@ class Findings:
         ]
 
     @property
-    def sentence(self) -> str:
+    def told(self) -> Finding:
         """What can be said, and nothing more."""
-        return f"{self._first_sentence} {self._second_sentence}".strip()
+        return Finding(f"{self._first_sentence} {self._second_sentence}".strip(), len(self.found))
 
     @property
     def _first_sentence(self) -> str:
         n = len(self.runs)
         if n == 1:
-            return ALONE
+            return ALONE.sentence
         found = self.found
         if len(found) >= 2:
             return (

@@ -16,6 +16,7 @@ from smartcpd._common.stacked import stack
 from smartcpd._methods.base import Comparison, Ended, Epoch, Method, Observer, Result, Settings
 from smartcpd._objectives import Objective, objective_of
 from smartcpd._objectives.cell_sample import CellSample
+from smartcpd._problem.history import Finding
 from smartcpd._problem.problem import Problem
 from smartcpd._strategies.auto import from_a_start
 from smartcpd._strategies.base import Strategy
@@ -133,9 +134,10 @@ class Restarts:
         finding = result.finding or ALONE
         if isinstance(self.solver, Method) and n_starts > 1:
             finding = self._finding(found)
-        return replace(result, status=status._replace(reason=f"{status.reason} {finding}"))
+        reason = f"{status.reason} {finding.sentence}"
+        return replace(result, status=status._replace(reason=reason, found=finding.found))
 
-    def _finding(self, found: list[Scored]) -> str:
+    def _finding(self, found: list[Scored]) -> Finding:
         """What the starts that were run to their ends say together."""
         sample = CellSample(self.problem)
         runs = [
@@ -148,7 +150,7 @@ class Restarts:
 
         chosen = min(runs, key=lambda run: run.loss)
         resolution = sample.resolution(stack(chosen.factors))
-        return Findings(runs, chosen, resolution, error).sentence
+        return Findings(runs, chosen, resolution, error).told
 
     def _repaired(self, best: Scored, rng: np.random.Generator, prefix: str = "") -> Scored:
         """Return the result without dead and doubled components, if it is better for that."""

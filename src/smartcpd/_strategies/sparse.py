@@ -109,7 +109,7 @@ class SparseSearch:
         chosen = self._ranked[0]
         findings = self._findings(chosen)
         ended = self.path.finish(chosen.A)
-        self.tracker.finding = findings.sentence
+        self.tracker.finding = findings.told
         self.tracker.comparison = self._compared(chosen)
         return ended.status
 

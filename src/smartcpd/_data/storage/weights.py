@@ -66,7 +66,9 @@ def _combined(weights: np.ndarray, observed: np.ndarray | None) -> np.ndarray | 
         weights = np.where(observed, weights, weights.dtype.type(0))
     low, high = weights.min(), weights.max()
     if high == 0:
-        raise InvalidDataError("X has no observed cell: every weight is 0, or its cell is missing.")
+        raise InvalidDataError(
+            "X has no observed cell: every weight is zero, or its cell is missing."
+        )
     if low == high:
         return None
     # Their scale changes no mean, but single precision would lose tiny or huge ones.
@@ -94,16 +96,40 @@ def _checked_weights(weights: Any, shape: tuple[int, ...]) -> np.ndarray:
     found = np.asarray(weights)
     if found.dtype.kind not in "buif":
         raise InvalidParameterError(f"weights must be numbers; got dtype {found.dtype}.")
-    if found.shape != shape:
+    try:
+        found = np.broadcast_to(found, shape)
+    except ValueError:
         raise InvalidParameterError(
-            f"weights have shape {found.shape}, X {shape}; they need one number for each cell."
-        )
+            f"weights have shape {found.shape}, X {shape}; they need one number for each cell, or "
+            "for each row of a mode in a shape that broadcasts, such as "
+            f"weights.reshape({', '.join(['-1'] + ['1'] * (len(shape) - 1))}) for mode 0."
+        ) from None
     native = found.dtype.newbyteorder("=")
     if found.dtype.kind == "f" and found.dtype.itemsize > 8:
         native = np.dtype(np.float64)
     found = found.astype(native, copy=False)
     check_weights(found)
     return found
+
+
+def slice_weights(sample_weight: Any, weights: Any, X: Any) -> Any:
+    """Return weights of cells from those of the slices of mode 0, times those of cells if there are
+    any."""
+    if sample_weight is None:
+        return weights
+    given = np.asarray(sample_weight)
+    shape = tuple(X.shape if hasattr(X, "shape") else np.asarray(X).shape)
+    if given.ndim == 0:
+        given = np.full(shape[0], given)
+    if given.ndim != 1 or len(given) != shape[0]:
+        # scikit-learn's common checks expect its wording for what is no list.
+        flat = "Sample weights must be 1D array or scalar. " if given.ndim > 1 else ""
+        raise InvalidParameterError(
+            f"{flat}sample_weight has shape {given.shape}; it needs one number for each of the "
+            f"{shape[0]} slices of mode 0."
+        )
+    spread = given.reshape(-1, *[1] * (len(shape) - 1))
+    return spread if weights is None else spread * np.asarray(weights)
 
 
 def check_weights(weights: np.ndarray) -> None:

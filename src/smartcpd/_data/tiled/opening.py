@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,9 @@ def _alike(name: str, part: Any, source: Source) -> Any:
     if part is None:
         return None
     found = source_of(part)
+    if name == "weights" and found is None:
+        with contextlib.suppress(ValueError):
+            part = np.broadcast_to(part, source.shape)
     shape = np.shape(part) if found is None else found.shape
     if shape != source.shape:
         raise InvalidParameterError(

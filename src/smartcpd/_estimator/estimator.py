@@ -7,22 +7,20 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
+from smartcpd._data.storage.weights import slice_weights
+from smartcpd._estimator.judging import MeetsNewData
 from smartcpd._fitting.consensus import Consensus
 from smartcpd._fitting.fit import CHECKPOINT_EVERY, MAX_EPOCHS, TOL, Report, fit
 from smartcpd._fitting.model import CPModel
-from smartcpd._inference.diagnosis import Diagnosis, diagnose
+from smartcpd._fitting.warning import warn_of
 from smartcpd._inference.streaming import arrivals
-from smartcpd._inference.streaming.transform import with_new_rows
 from smartcpd._methods.base import Method
 from smartcpd._problem.history import History, Status
 from smartcpd._strategies.base import Strategy
-from smartcpd.errors import InvalidDataError
 
 
-class SmartCPD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class SmartCPD(MeetsNewData):
     """Low-rank CP decomposition with the loss that fits the data.
 
     Parameters
@@ -30,11 +28,12 @@ class SmartCPD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     rank : int
         Number of components.
     loss : str or Loss
-        How the data was made: "gaussian", "poisson" (counts), "bernoulli-odds" or
-        "bernoulli-logit" (yes/no), "gamma" or "beta(b)" (positive), "poisson-log", "rayleigh",
+        How the data was made. "auto", the default, chooses by the values, as
+        `smartcpd.choose_loss` explains, and says why in ``status_``: "poisson" for counts,
+        "bernoulli-odds" for yes/no data, "gamma" for positive numbers, "gaussian" for others.
+        Others to choose yourself: "bernoulli-logit", "beta(b)", "poisson-log", "rayleigh",
         "negative-binomial(r)" ("auto" for r finds it), "huber(delta)", or one of your own from
         `smartcpd.losses.custom`.
-        "auto" chooses by the values, as `smartcpd.choose_loss` explains.
     mirror : str, Mirror, or one a mode
         Geometry of the steps: "quadratic", "entropy", "burg", "power(c)"; "auto" picks it from the
         loss. As for ``constraint``, a list gives one choice a mode, and a dict such as
@@ -164,8 +163,14 @@ class SmartCPD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         What `partial_fit` remembers of data that it has seen.
     traffic_ : Traffic or None
         What went to and from the workers of a cluster: rounds, bytes, seconds.
+    n_iter_ : int
+        The number of epochs that the fit took.
+    components_ : array, rank x the shape of a slice of mode 0
+        The components without mode 0, made when asked for.
     n_features_in_ : int
         Size of mode 1, for scikit-learn's conventions.
+    feature_names_in_ : array of str
+        Labels of mode 1, if they are text: the columns of a DataFrame, say.
 
     Examples
     --------
@@ -189,7 +194,7 @@ class SmartCPD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     def __init__(
         self,
         rank: int = 10,
-        loss: Any = "gaussian",
+        loss: Any = "auto",
         *,
         mirror: Any = "auto",
         constraint: Any = "auto",
@@ -263,28 +268,49 @@ class SmartCPD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         tags.input_tags.allow_nan = True
         return tags
 
-    def fit(self, X: Any, y: Any = None, *, mask: Any = None, weights: Any = None) -> SmartCPD:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        sample_weight: Any = None,
+        mask: Any = None,
+        weights: Any = None,
+    ) -> SmartCPD:
         """Fit the model to a tensor.
 
         Parameters
         ----------
-        X : array of order >= 2, SparseTensor or PartitionedTensor
+        X : array of order >= 2, DataFrame, SparseTensor or PartitionedTensor
             Cells of a dense array that are NaN, or masked in a masked array, are missing. Of a
-            sparse tensor, ``SparseTensor(..., missing=, weights=)`` says so.
+            sparse tensor, ``SparseTensor(..., missing=, weights=)`` says so. The index and the
+            columns of a DataFrame become labels, as those of an xarray DataArray do.
         y : ignored
+        sample_weight : array of length X.shape[0], optional
+            How much each slice of mode 0 counts.
         mask : boolean array of the shape of X, optional
             True where a cell was observed. What lies in other cells has no influence at all.
-        weights : array of the shape of X, optional
-            How much each cell counts: finite, not negative, 0 for a missing one.
+        weights : array, optional
+            How much each cell counts: finite, not negative, 0 for a missing one. Of the shape of X,
+            or of one that broadcasts to it.
 
         Returns
         -------
         SmartCPD
             Itself, fitted. Rows of a mode of which nothing was observed are 0, and named in
             ``status_``.
+
+        Warns
+        -----
+        sklearn.exceptions.ConvergenceWarning
+            Where the fit ended at ``max_epochs`` or ``max_time``.
+        UserWarning
+            Once in a program, where the solution is not confirmed by a second run.
         """
         self.__dict__.pop("past_", None)
+        weights = slice_weights(sample_weight, weights, X)
         result = fit(X, **self.get_params(deep=False), mask=mask, weights=weights)
+        warn_of(result.status)
         self._keep(result.model, result.loss, result.history, result.status)
         self.solver_ = result.solver
         self.consensus_ = result.consensus
@@ -358,72 +384,6 @@ class SmartCPD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         parameters = {**self.get_params(deep=False), "progress": False}
         return lambda X: fit(X, **parameters)
 
-    def transform(
-        self, X: Any, mode: int | str = 0, *, mask: Any = None, weights: Any = None
-    ) -> np.ndarray:
-        """Return the factor of one mode for new slices, the other factors fixed.
-
-        Parameters
-        ----------
-        X : array or SparseTensor
-            New slices: of the shape of the data, but for the length of one mode.
-        mode : int or str
-            The mode that they are slices of, by number or name.
-        mask, weights : optional
-            As for `fit`.
-
-        Returns
-        -------
-        ndarray (slices x rank)
-            Within the constraint of that mode. Rows of slices of which nothing was observed are 0;
-            a warning names them.
-        """
-        check_is_fitted(self)
-        return self.model_.transform(
-            X,
-            mode,
-            constraint=self.constraint,
-            absent=self.absent,
-            mask=mask,
-            weights=weights,
-        )
-
-    def score_samples(
-        self,
-        X: Any,
-        mode: int | str = 0,
-        *,
-        dispersion: float | None = None,
-        mask: Any = None,
-        weights: Any = None,
-    ) -> np.ndarray:
-        """Return the mean log-likelihood of each slice, under the factors that `transform` finds.
-
-        The slices may be new ones.
-
-        Parameters
-        ----------
-        X : array or SparseTensor
-            Slices: of the shape of the data, but for the length of one mode.
-        mode : int or str
-            The mode that they are slices of, by number or name.
-        dispersion : float, optional
-            How widely the data scatters, where the loss leaves that open; estimated from X by
-            default.
-        mask, weights : optional
-            As for `fit`.
-
-        Returns
-        -------
-        ndarray
-            One number a slice; NaN where nothing was observed.
-        """
-        check_is_fitted(self)
-        model = with_new_rows(self.model_, X, mode, self.constraint, self.absent, mask, weights)
-        return model.score_samples(
-            X, mode, dispersion=dispersion, absent=self.absent, mask=mask, weights=weights
-        )
-
     def _keep(self, model: CPModel, loss: float, history: History, status: Status) -> None:
         self.model_ = model
         self.factors_ = list(model.factors)
@@ -432,75 +392,6 @@ class SmartCPD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         self.history_ = history
         self.status_ = status
         self.n_features_in_ = model.shape[1]
-
-    @property
-    def _n_features_out(self) -> int:
-        """The number of columns that `transform` returns, for scikit-learn."""
-        return self.model_.rank
-
-    def score(self, X: Any, y: Any = None, *, mask: Any = None, weights: Any = None) -> float:
-        """Return minus the mean loss of the fitted model on X, so that higher is better.
-
-        Parameters
-        ----------
-        X, y, mask, weights
-            As for `fit`.
-
-        Returns
-        -------
-        float
-        """
-        check_is_fitted(self)
-        return -self.model_.loss(X, self.absent, mask=mask, weights=weights)
-
-    def diagnose(
-        self, X: Any, *, mask: Any = None, weights: Any = None, compare_ranks: bool = False
-    ) -> Diagnosis:
-        """Find out what may be wrong with the fit, and what to do about it; see `CPModel.diagnose`.
-
-        It knows how the fit ended and, with ``n_init`` > 1, what other starts found.
-
-        Parameters
-        ----------
-        X, mask, weights
-            As for `fit`.
-        compare_ranks : bool
-            As for `CPModel.diagnose`.
-
-        Returns
-        -------
-        Diagnosis
-        """
-        check_is_fitted(self)
-        return diagnose(
-            self.model_,
-            X,
-            self.absent,
-            mask=mask,
-            weights=weights,
-            constraint=self.constraint,
-            status=self.status_,
-            history=self.history_,
-            consensus=self.consensus_,
-            compare_ranks=compare_ranks,
-        )
-
-    def predict(self, indices: Any) -> np.ndarray:
-        """Return the expected values of chosen cells.
-
-        Parameters
-        ----------
-        indices : (n x order) array of int
-            A cell a row.
-
-        Returns
-        -------
-        ndarray
-        """
-        check_is_fitted(self)
-        if np.asarray(indices).dtype.kind not in "iu":
-            raise InvalidDataError(
-                "predict takes indices of cells, whole numbers in an (n x "
-                f"{self.model_.order}) array; got dtype {np.asarray(indices).dtype}."
-            )
-        return self.model_.mean(indices)
+        self.__dict__.pop("feature_names_in_", None)
+        if model.modes is not None and model.modes[1].labels.dtype.kind == "U":
+            self.feature_names_in_ = model.modes[1].labels.astype(object)

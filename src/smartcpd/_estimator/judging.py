@@ -1,0 +1,262 @@
+"""What a fitted estimator does with data: new rows, scores, findings and expected values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from smartcpd._data.labels import LabelledTensor, is_frame
+from smartcpd._fitting.consensus import Consensus
+from smartcpd._fitting.model import CPModel
+from smartcpd._inference.diagnosis import Diagnosis, diagnose
+from smartcpd._inference.predictive import predictive_score
+from smartcpd._inference.streaming.transform import with_new_rows
+from smartcpd._problem.history import History, Status
+from smartcpd.errors import InvalidDataError
+
+
+class MeetsNewData(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """The methods of `smartcpd.SmartCPD` that take data and leave the fit as it is."""
+
+    model_: CPModel
+    history_: History
+    status_: Status
+    consensus_: Consensus | None
+    constraint: Any
+    absent: str
+
+    @property
+    def components_(self) -> np.ndarray:
+        """The components as an array of rank x the shape of a slice of mode 0.
+
+        The model values of slices are ``transform(X) @ components_``, where X is a table; in
+        general ``np.tensordot(transform(X), components_, 1)``. It is made when it is asked for;
+        one of more than 4 GB is refused.
+        """
+        check_is_fitted(self)
+        model = self.model_
+        rows = np.diag(model.weights)
+        return CPModel([rows, *model.factors[1:]]).full()
+
+    @property
+    def n_iter_(self) -> int:
+        """The number of epochs that the fit took."""
+        check_is_fitted(self)
+        return self.history_[-1].epoch if self.history_ else 0
+
+    @property
+    def _n_features_out(self) -> int:
+        """The number of columns that `transform` returns, for scikit-learn."""
+        return self.model_.rank
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return the names of the columns that `transform` returns: "component 1" and so on.
+
+        Parameters
+        ----------
+        input_features : sequence of str, optional
+            Only compared with the names that the fit has seen, if it has seen any.
+
+        Returns
+        -------
+        ndarray of str
+        """
+        super().get_feature_names_out(input_features)  # checks what is given
+        return np.array([f"component {r}" for r in range(1, self.model_.rank + 1)], dtype=object)
+
+    def _check_names(self, X: Any) -> None:
+        """Compare the columns of a table with those of the table that was fitted."""
+        if is_frame(X) or (isinstance(X, np.ndarray) and self.model_.order == 2 == X.ndim):
+            validate_data(self, X, reset=False, skip_check_array=True)
+
+    def transform(
+        self, X: Any, mode: int | str = 0, *, mask: Any = None, weights: Any = None
+    ) -> np.ndarray | LabelledTensor:
+        """Return the factor of one mode for new slices, the other factors fixed.
+
+        Parameters
+        ----------
+        X : array or SparseTensor
+            New slices: of the shape of the data, but for the length of one mode.
+        mode : int or str
+            The mode that they are slices of, by number or name.
+        mask, weights : optional
+            As for `fit`.
+
+        Returns
+        -------
+        ndarray (slices x rank)
+            Within the constraint of that mode. Rows of slices of which nothing was observed are 0;
+            a warning names them. Of data with labels a `LabelledTensor`, whose rows keep theirs; of
+            a DataFrame an array, or what ``set_output`` says.
+        """
+        check_is_fitted(self)
+        self._check_names(X)
+        rows = self.model_.transform(
+            X,
+            mode,
+            constraint=self.constraint,
+            absent=self.absent,
+            mask=mask,
+            weights=weights,
+        )
+        return np.asarray(rows) if is_frame(X) else rows
+
+    def inverse_transform(self, X: Any) -> np.ndarray:
+        """Return the data that the model expects of slices of mode 0 with given rows.
+
+        Parameters
+        ----------
+        X : array (slices x rank)
+            Rows as `transform` returns them.
+
+        Returns
+        -------
+        ndarray (slices x the shape of a slice)
+
+        Examples
+        --------
+        >>> from smartcpd import SmartCPD, datasets
+        >>> X, _ = datasets.count((6, 5, 4), rank=1, random_state=0)
+        >>> fitted = SmartCPD(1, "poisson", random_state=0).fit(X)
+        >>> fitted.inverse_transform(fitted.transform(X[:2])).shape
+        (2, 5, 4)
+        """
+        check_is_fitted(self)
+        rows = np.asarray(X)
+        if rows.ndim != 2 or rows.shape[1] != self.model_.rank:
+            raise InvalidDataError(
+                f"inverse_transform takes rows of {self.model_.rank} numbers, one for each "
+                f"component, as transform returns them; got shape {rows.shape}."
+            )
+        model = self.model_
+        return CPModel([rows, *model.factors[1:]], model.weights, model.loss_function).full()
+
+    def score_samples(
+        self,
+        X: Any,
+        mode: int | str = 0,
+        *,
+        dispersion: float | None = None,
+        mask: Any = None,
+        weights: Any = None,
+    ) -> np.ndarray:
+        """Return the mean log-likelihood of each slice, under the factors that `transform` finds.
+
+        The slices may be new ones.
+
+        Parameters
+        ----------
+        X : array or SparseTensor
+            Slices: of the shape of the data, but for the length of one mode.
+        mode : int or str
+            The mode that they are slices of, by number or name.
+        dispersion : float, optional
+            How widely the data scatters, where the loss leaves that open; estimated from X by
+            default.
+        mask, weights : optional
+            As for `fit`.
+
+        Returns
+        -------
+        ndarray
+            One number a slice; NaN where nothing was observed.
+        """
+        check_is_fitted(self)
+        self._check_names(X)
+        model = with_new_rows(self.model_, X, mode, self.constraint, self.absent, mask, weights)
+        return model.score_samples(
+            X, mode, dispersion=dispersion, absent=self.absent, mask=mask, weights=weights
+        )
+
+    def score(self, X: Any, y: Any = None, *, mask: Any = None, weights: Any = None) -> float:
+        """Return how well the model predicts cells of X: their mean log-likelihood.
+
+        X may hold other slices of mode 0 than the fit had, and any number of them. A slice needs a
+        row of its own before anything can be said of it (see `transform`), and a row fitted to the
+        cells that it is judged by would look the better the more components there are. So the
+        cells are divided into five parts along the longest of the other modes, and each part is
+        judged by rows that were found from the others. Scores therefore compare over ranks and
+        losses, and `sklearn.model_selection.GridSearchCV` finds both.
+
+        Those who hold out rows learn how well patterns carry over to new rows. Whether a rank and
+        a loss suit the data at hand is better found by holding out cells, of which every row and
+        every column keeps most: `smartcpd.select` and `smartcpd.cross_validate` do that, for
+        sparse data too.
+
+        Parameters
+        ----------
+        X : array or SparseTensor
+            Data of the shape of the fitted data, but for the length of mode 0.
+        y : ignored
+        mask, weights : optional
+            As for `fit`.
+
+        Returns
+        -------
+        float
+            On the scale of the data, higher is better. Where the loss gives such values no
+            probability (one of your own; poisson for amounts that are no whole numbers), minus the
+            mean loss, which compares over ranks only.
+
+        Examples
+        --------
+        >>> from smartcpd import SmartCPD, datasets
+        >>> X, _ = datasets.count((12, 9, 8), rank=1, a_max=1.5, random_state=0)
+        >>> fitted = SmartCPD(1, "poisson", random_state=0).fit(X[:8])
+        >>> fitted.score(X[8:]) > fitted.score(X[8:] + 5)
+        True
+        """
+        check_is_fitted(self)
+        self._check_names(X)
+        return predictive_score(self.model_, X, self.constraint, self.absent, mask, weights)
+
+    def diagnose(
+        self, X: Any, *, mask: Any = None, weights: Any = None, compare_ranks: bool = False
+    ) -> Diagnosis:
+        """Find out what may be wrong with the fit, and what to do about it; see `CPModel.diagnose`.
+
+        It knows how the fit ended and, with ``n_init`` > 1, what other starts found.
+
+        Parameters
+        ----------
+        X, mask, weights
+            As for `fit`.
+        compare_ranks : bool
+            As for `CPModel.diagnose`.
+
+        Returns
+        -------
+        Diagnosis
+        """
+        check_is_fitted(self)
+        return diagnose(
+            self.model_,
+            X,
+            self.absent,
+            mask=mask,
+            weights=weights,
+            constraint=self.constraint,
+            status=self.status_,
+            history=self.history_,
+            consensus=self.consensus_,
+            compare_ranks=compare_ranks,
+        )
+
+    def predict(self, indices: Any) -> np.ndarray:
+        """Return the expected values of chosen cells.
+
+        Parameters
+        ----------
+        indices : (n x order) array of int, or labels
+            A cell a row, by numbers or by labels, as `CPModel.mean` takes them.
+
+        Returns
+        -------
+        ndarray
+        """
+        check_is_fitted(self)
+        return self.model_.mean(indices)

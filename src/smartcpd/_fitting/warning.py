@@ -1,0 +1,35 @@
+"""What a fit says aloud: that it ended at a limit, or that nothing confirms what it found."""
+
+from __future__ import annotations
+
+import warnings
+
+from smartcpd._problem.history import Status
+
+_told: set[str] = set()
+
+
+def warn_of(status: Status, stacklevel: int = 3) -> None:
+    """Warn of a fit that a limit ended; and once in a program of one that is not confirmed.
+
+    A fit that its user interrupted says nothing, since that is known.
+    """
+    if status.interrupted:
+        return
+    if not status.converged:
+        warnings.warn(status.reason, _convergence_warning(), stacklevel)
+    elif status.found == 1 and "not confirmed" not in _told:
+        _told.add("not confirmed")
+        warnings.warn(
+            "Not confirmed: no second run of this fit ended with the same components, so a better "
+            "solution may exist. Compare fits with other seeds, or use n_init=5. (status_ says so "
+            "of each fit; this is said once.)",
+            stacklevel=stacklevel,
+        )
+
+
+def _convergence_warning() -> type[Warning]:
+    """scikit-learn's class, so that its users can filter and catch it by that name."""
+    from sklearn.exceptions import ConvergenceWarning
+
+    return ConvergenceWarning  # type: ignore[no-any-return]
