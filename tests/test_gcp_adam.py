@@ -227,7 +227,8 @@ class TestFits:
 
     def test_bounds_hold(self):
         found = fit(
-            X, 3, "gaussian", solver="gcp-adam", constraint=["box(0.2, 0.8)", "nonnegative", "free"],
+            X, 3, "gaussian", solver="gcp-adam",
+            constraint=["box(0.2, 0.8)", "nonnegative", "free"],
             max_epochs=2, random_state=0,
         )  # fmt: skip
         A, B, _ = found.model.distribute().factors

@@ -32,4 +32,4 @@ def _convergence_warning() -> type[Warning]:
     """scikit-learn's class, so that its users can filter and catch it by that name."""
     from sklearn.exceptions import ConvergenceWarning
 
-    return ConvergenceWarning  # type: ignore[no-any-return]
+    return ConvergenceWarning
