@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from smartcpd._estimator import SmartCPD
     from smartcpd._fitting.fit import decompose, explain
     from smartcpd._fitting.model import CPModel
+    from smartcpd._inference.replication import replicate
     from smartcpd._inference.selection import cross_validate, select
     from smartcpd._problem.loss_choice import choose_loss
     from smartcpd.partitions import PartitionedTensor as PartitionedTensor
@@ -86,6 +87,7 @@ __all__ = [
     "metrics",
     "plots",
     "read",
+    "replicate",
     "select",
     "write",
 ]
@@ -116,6 +118,7 @@ _FOUND_IN = {
     "explain": "_fitting.fit",
     "from_table": "_data.tables",
     "read": "_data.files",
+    "replicate": "_inference.replication",
     "select": "_inference.selection",
     "write": "_data.files",
 }

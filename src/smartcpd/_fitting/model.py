@@ -317,6 +317,43 @@ class CPModel(MeetsData):
         """
         return doors.top(self, component, mode, k)
 
+    def relate(
+        self, mode: int | str, table: Any, *, on: str | None = None, intervals: Any = None
+    ) -> Any:
+        """Compare the loadings of a mode with what a table says of its rows.
+
+        Numbers are compared by rank correlation, groups by whether their loadings rank alike; the
+        probabilities are corrected for the number of comparisons. Nothing is fitted.
+
+        Parameters
+        ----------
+        mode : int or str
+            Its number or its name.
+        table : DataFrame or dict of columns
+            What is known of the rows: age, treatment, place.
+        on : str, optional
+            The column that holds the labels of the rows. By default the one that has the mode's
+            name, or the index of a pandas frame; without either, rows are taken in order.
+        intervals : Intervals, optional
+            What `intervals` returned: the means of groups get intervals of their own.
+
+        Returns
+        -------
+        Relations
+            ``to_frame``, ``groups_frame`` and ``plot``; print it.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import CPModel, Mode
+        >>> modes = [Mode("subject", ["ann", "bob", "cy"]), Mode("day", [1, 2])]
+        >>> model = CPModel([np.array([[1.0], [2.0], [3.0]]), np.ones((2, 1))], modes=modes)
+        >>> table = {"subject": ["cy", "bob", "ann"], "age": [50, 30, 10]}
+        >>> round(model.relate("subject", table).rows[0].statistic, 3)
+        1.0
+        """
+        return doors.relate(self, mode, table, on=on, intervals=intervals)
+
     def to_frame(self) -> Any:
         """Return the factors as a pandas DataFrame, a row for each entry.
 
