@@ -41,7 +41,14 @@ class SmartCPD(MeetsNewData):
     constraint : str, Constraint, or one a mode
         "free", "nonnegative", "box(lo, hi)", "simplex", "l1-ball(radius)", "l2-ball(radius)",
         "sparsity(weight)", "smoothness(weight)", "monotone", "unimodal"; "auto" is nonnegative
-        where the loss needs it and free elsewhere.
+        where the loss needs it and free elsewhere. `smartcpd.constraints.box` takes arrays, for
+        bounds that every entry has for itself.
+    fixed : dict from modes to (I_n x rank) arrays, optional
+        Factors that are known, such as reference spectra, by number or name of the mode; the others
+        are fitted.
+    fixed_components : CPModel or list of arrays, optional
+        Components that are known in all modes, such as a baseline; they become the first of the
+        model, and the others are fitted.
     step : str or Step
         "constant(eta)", "diminishing(eta, decay)", "adagrad", "jensen", "mixed"; "auto" picks it
         from the loss.
@@ -198,6 +205,8 @@ class SmartCPD(MeetsNewData):
         *,
         mirror: Any = "auto",
         constraint: Any = "auto",
+        fixed: Any = None,
+        fixed_components: Any = None,
         step: Any = "auto",
         solver: str | Strategy | Method = "auto",
         sampler: Any = "auto",
@@ -232,6 +241,8 @@ class SmartCPD(MeetsNewData):
         self.loss = loss
         self.mirror = mirror
         self.constraint = constraint
+        self.fixed = fixed
+        self.fixed_components = fixed_components
         self.step = step
         self.solver = solver
         self.sampler = sampler

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -39,6 +40,10 @@ from smartcpd.losses import Loss
 MAX_EPOCHS = 5000
 TOL = 0.02
 CHECKPOINT_EVERY = 30.0
+RUNS_WITH_KNOWN = 4
+"""Number of starts that are compared where some entries of the factors are known: strategies that
+merge and replace components would not leave these alone.
+"""
 NOT_IDENTIFYING = {
     "X",
     "mask",
@@ -100,6 +105,8 @@ def fit(
     *,
     mirror: Any = "auto",
     constraint: Any = "auto",
+    fixed: Any = None,
+    fixed_components: Any = None,
     step: Any = "auto",
     solver: str | Strategy | Method = "auto",
     sampler: Any = "auto",
@@ -148,8 +155,10 @@ def fit(
         return fit_open(tensor, known, parameters, fit).labelled(modes)
     if isinstance(init, CPModel):
         init = init.distribute().factors
+    if isinstance(fixed_components, CPModel):
+        fixed_components = fixed_components.distribute().factors
     asked = {name: value for name, value in parameters.items() if name not in NOT_IDENTIFYING}
-    asked["init"] = init
+    asked |= {"init": init, "fixed_components": fixed_components}
     check_integer("n_init", n_init, at_least=1)
     if consensus and n_init == 1:
         raise IncompatibleError(
@@ -167,7 +176,19 @@ def fit(
     chosen = registry.get(solver)
     X, modes = taken_off(X)
     problem = Problem.build(
-        X, rank, loss, mirror, constraint, step, sampler, absent, mask, weights, max_memory
+        X,
+        rank,
+        loss,
+        mirror,
+        constraint,
+        step,
+        sampler,
+        absent,
+        mask,
+        weights,
+        max_memory,
+        _by_number(fixed, modes),
+        fixed_components,
     )
     if problem.unit != 1.0:
         parameters = {name: value for name, value in locals().items() if name in FIT_PARAMETERS}
@@ -197,13 +218,16 @@ def fit(
     if chosen is None:
         chosen, _ = choice(problem, settings)
         registry.check(chosen, problem)
-        if chosen is not tiled:  # of which passes over all data would take longer than the fit
+        # Repairs would replace what is known; of tiled data, they would take longer than the fit.
+        if not problem.has_entry_bounds and chosen is not tiled:
             repairs, _ = from_a_start(chosen, "", problem)
     warm = init if isinstance(init, str) and init in warm_starts.EPOCHS else None
     if warm is not None:
         warm_starts.check(warm, problem)
     compares = isinstance(chosen, Strategy) and chosen.compares_starts
     n_runs = 1 if compares and warm is None and not consensus else n_init
+    if problem.has_entry_bounds and n_init == 1 and _is_random(init):
+        n_runs = max(1, math.ceil(effort * RUNS_WITH_KNOWN))
     if not _is_random(init):
         chosen, _ = from_a_start(chosen, "", problem)
     if checkpoint is not None and resume and random_state is None:
@@ -324,7 +348,18 @@ def explain(X: Any, rank: int, loss: Any = "auto", **parameters: Any) -> str:
     solver dense: X is dense and has at most 8388608 cells
     """
     inspect.signature(fit).bind(X, rank, loss, **parameters)  # raises an error for unknown names
-    names = ("mirror", "constraint", "step", "sampler", "absent", "mask", "weights", "max_memory")
+    names = (
+        "mirror",
+        "constraint",
+        "fixed",
+        "fixed_components",
+        "step",
+        "sampler",
+        "absent",
+        "mask",
+        "weights",
+        "max_memory",
+    )
     solver = registry.get(parameters.get("solver", "auto"))
     parameters |= registry.own_defaults(solver, parameters | {"loss": loss}, FIT_PARAMETERS)
     loss = parameters.pop("loss", loss)
@@ -347,6 +382,19 @@ def explain(X: Any, rank: int, loss: Any = "auto", **parameters: Any) -> str:
     if needs is not None:
         lines.append(str(needs))
     return "\n".join(lines)
+
+
+def _by_number(fixed: Any, modes: tuple[Mode, ...] | None) -> Any:
+    """Known factors by the numbers of their modes, where some are given by name."""
+    if fixed is None:
+        return None
+    if not isinstance(fixed, Mapping):
+        raise InvalidParameterError(
+            f"fixed must be a dict from modes to factors, such as {{0: A}}; got "
+            f"{type(fixed).__name__}."
+        )
+    numbers = {mode.name: n for n, mode in enumerate(modes or ())}
+    return {numbers.get(mode, mode): A for mode, A in fixed.items()}
 
 
 def _settings(problem: Problem, parameters: dict[str, Any]) -> Settings:

@@ -11,7 +11,7 @@ import numpy as np
 
 from smartcpd._methods.base import Method, Result, Task
 from smartcpd._methods.least_squares import Quadratic, alternate_squares, check_loss
-from smartcpd._problem.bounds import bounds_of, check_bounds
+from smartcpd._problem.bounds import check_bounds
 from smartcpd._problem.problem import Problem
 
 RIDGE = 1e-12
@@ -58,7 +58,7 @@ def solved_within(
 def minimised(quadratic: Quadratic) -> np.ndarray:
     """The factor that minimises a quadratic within the bounds of its entries."""
     A, slope, V = quadratic.A, quadratic.slope, quadratic.V
-    ends = bounds_of(quadratic.constraint)
+    ends = quadratic.constraint.bounds
     assert ends is not None
     if ends == (-np.inf, np.inf):
         return solved(A, slope, V)

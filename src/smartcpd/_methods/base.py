@@ -125,5 +125,7 @@ class Method:
     """Raises IncompatibleError for a problem that this method cannot serve."""
     reads_parts: bool = False
     """Whether it serves data that is read part by part."""
+    takes_entry_bounds: bool = False
+    """Whether it serves factors whose entries have bounds of their own, or are known."""
     defaults: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """Parameters of a fit that this method has its own defaults for."""

@@ -66,4 +66,9 @@ def _run(task: Task) -> Result:
     return tracker.follow(loop)
 
 
-quasi_newton = Method("quasi-newton", _run, lambda problem: check_bounds(problem, "quasi-newton"))
+quasi_newton = Method(
+    "quasi-newton",
+    _run,
+    lambda problem: check_bounds(problem, "quasi-newton"),
+    takes_entry_bounds=True,
+)

@@ -207,4 +207,4 @@ def _run(task: Task) -> Result:
     return tracker.follow(descent.solve)
 
 
-ggn = Method("ggn", _run, check)
+ggn = Method("ggn", _run, check, takes_entry_bounds=True)

@@ -144,4 +144,4 @@ def _run(task: Task) -> Result:
     return tracker.follow(ScipyDescent(objective, tracker, A, limits, entries_of(problem)).solve)
 
 
-lbfgs = Method("lbfgs", _run, check, reads_parts=True)
+lbfgs = Method("lbfgs", _run, check, reads_parts=True, takes_entry_bounds=True)

@@ -16,7 +16,6 @@ import numpy as np
 from smartcpd._kernels.bounded_rows import compiled_bounded_rows
 from smartcpd._methods.row_proximal import proximal_step
 from smartcpd._objectives.slices.sums import RowSums
-from smartcpd._problem.bounds import bounds_of
 from smartcpd.constraints import Constraint
 
 MAX_STEPS = 200
@@ -51,7 +50,7 @@ class Rule:
     @property
     def bounds(self) -> tuple[float, float] | None:
         """The bounds of single entries, if the constraint is nothing else."""
-        return bounds_of(self.constraint)
+        return self.constraint.bounds
 
     def penalty(self, A: np.ndarray) -> float:
         return self.scale * self.constraint.penalty(A)

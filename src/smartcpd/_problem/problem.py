@@ -15,9 +15,10 @@ import numpy as np
 from smartcpd import constraints, losses, mirrors, sampling, steps
 from smartcpd._data.opening import as_storage
 from smartcpd._data.storage import Storage
+from smartcpd._problem.known import with_known
 from smartcpd._problem.loss_choice import Choice, choose_loss
 from smartcpd._problem.units import unit_of
-from smartcpd.constraints import Constraint
+from smartcpd.constraints import Constraint, EntryBounds
 from smartcpd.errors import IncompatibleError, InvalidDataError, InvalidParameterError
 from smartcpd.losses import Domain, Loss
 from smartcpd.losses.base import EPS
@@ -68,6 +69,8 @@ class Problem:
         mask: Any = None,
         weights: Any = None,
         max_memory: str | int | None = None,
+        fixed: Mapping[int, Any] | None = None,
+        fixed_components: Sequence[Any] | None = None,
     ) -> Problem:
         """Resolve names and defaults; check the data and every combination before any work."""
         check_integer("rank", rank, at_least=1)
@@ -83,6 +86,7 @@ class Problem:
             constraints.get(default if c == "auto" else c).within(nonnegative=needs_nonnegative)
             for c in by_mode("constraint", constraint, order)
         )
+        chosen = with_known(chosen, storage.shape, int(rank), fixed, fixed_components)
         maps = by_mode("mirror", mirror, order)
         phases = _phases(resolved_loss, chosen, maps, step)
         for phase in phases:
@@ -113,6 +117,11 @@ class Problem:
         """The storage, for whoever serves problems of one kind of storage only."""
         assert isinstance(self.storage, kind), f"{self} is not stored as {kind.__name__}."
         return self.storage
+
+    @property
+    def has_entry_bounds(self) -> bool:
+        """Whether some entries of a factor have bounds of their own, or are known."""
+        return any(isinstance(c, EntryBounds) for c in self.constraints)
 
     @property
     def freedom(self) -> int:

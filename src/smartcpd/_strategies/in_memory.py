@@ -6,6 +6,7 @@ from functools import singledispatch
 
 from smartcpd._data.storage import Dense, SparseTensor, Storage
 from smartcpd._methods.base import Method, Settings
+from smartcpd._methods.dense_descent import quasi_newton
 from smartcpd._methods.expected_counts import serves
 from smartcpd._methods.mm import mm
 from smartcpd._methods.smd import smd
@@ -25,6 +26,8 @@ def choice_in_memory(problem: Problem, settings: Settings) -> tuple[Strategy | M
     """The strategy for a problem, or the method where no strategy serves it, and why."""
     if settings.stochastic:
         return smd, "you chose how stochastic steps are made"
+    if problem.has_entry_bounds and are_bounds(problem):
+        return quasi_newton, "some entries of the factors are known, or have bounds of their own"
     return _choice(problem.storage, problem)
 
 

@@ -30,7 +30,7 @@ from smartcpd._strategies.simplex import simplex
 from smartcpd._strategies.sparse import sparse
 from smartcpd._strategies.subsampled import subsampled
 from smartcpd._strategies.tiled import tiled
-from smartcpd.errors import InvalidParameterError
+from smartcpd.errors import IncompatibleError, InvalidParameterError
 
 AUTO = "auto"
 STRATEGIES: tuple[Strategy, ...] = (
@@ -97,6 +97,13 @@ def own_defaults(
 def check(solver: Strategy | Method, problem: Problem) -> None:
     """Refuse a problem that a solver cannot serve, or that does not fit in memory."""
     check_parts(solver, problem)
+    if problem.has_entry_bounds and not (isinstance(solver, Method) and solver.takes_entry_bounds):
+        able = ", ".join(repr(each.name) for each in METHODS if each.takes_entry_bounds)
+        raise IncompatibleError(
+            f"Solver '{solver.name}' cannot leave single entries of a factor alone; got {problem}. "
+            f"Known entries, and bounds that are arrays, are served by {able}, for data in memory "
+            "and constraints that are bounds in all modes."
+        )
     solver.check(problem)
 
 

@@ -10,10 +10,12 @@ import numpy as np
 
 from smartcpd._data.storage import SparseStorage
 from smartcpd._problem.problem import Problem
+from smartcpd.constraints import EntryBounds
 from smartcpd.errors import InvalidParameterError
 from smartcpd.losses import Data, Domain
 
 NAMES = ("random", "als", "smd")
+TINY = 1e-300
 
 
 def make_start(
@@ -27,10 +29,14 @@ def make_start(
                 f"factors; got {init!r}."
             )
         # Superfluous components need a mode that can shrink them.
-        can_shrink = not all(c.bounded for c in problem.constraints)
+        can_shrink = not problem.has_entry_bounds and not all(
+            c.bounded for c in problem.constraints
+        )
         width = math.ceil(overcomplete * problem.rank) if can_shrink else problem.rank
         make = marginal_factors if _has_marginals(problem) else random_factors
         factors = make(problem, width, rng)
+        if problem.has_entry_bounds:
+            factors = around_known(problem, factors)
     else:
         factors = given_factors(problem, init)
     maps = problem.phases[0].mirrors
@@ -80,6 +86,30 @@ def random_factors(problem: Problem, width: int, rng: np.random.Generator) -> li
     return [A * ratio ** (1 / len(factors)) for A in factors]
 
 
+def around_known(problem: Problem, factors: list[np.ndarray]) -> list[np.ndarray]:
+    """The same start with what is known in its place, and the rest at a scale at which the model
+    has the size that it had.
+    """
+    known = [
+        c.known if isinstance(c, EntryBounds) else np.zeros(A.shape, bool)
+        for c, A in zip(problem.constraints, factors, strict=True)
+    ]
+    values = [c.apply(A) for c, A in zip(problem.constraints, factors, strict=True)]
+    held = [np.where(k, V, 0.0) for k, V in zip(known, values, strict=True)]
+    free = [np.where(k, 0.0, A) for k, A in zip(known, factors, strict=True)]
+
+    def size(scale: float) -> float:
+        columns = [H + scale * F for H, F in zip(held, free, strict=True)]
+        return float(np.prod([A.T @ A / len(A) for A in columns], axis=0).sum())
+
+    wanted = float(np.prod([A.T @ A / len(A) for A in factors], axis=0).sum())
+    # What is known may be as large as the data by itself: then the rest begins small.
+    steps = np.arange(-40, 41) / 2.0
+    sizes = np.array([size(10.0**step) for step in steps])
+    nearest = int(np.argmin(np.abs(np.log(np.maximum(sizes, TINY)) - np.log(max(wanted, TINY)))))
+    return [H + 10.0 ** steps[nearest] * F for H, F in zip(held, free, strict=True)]
+
+
 def _has_marginals(problem: Problem) -> bool:
     """Whether the sums over slices say where a model of the data is large."""
     storage = problem.storage
@@ -96,7 +126,8 @@ def given_factors(problem: Problem, init: Any) -> list[np.ndarray]:
     shapes = [np.shape(A) for A in factors]
     rows_fit = [s[0] if len(s) == 2 else -1 for s in shapes] == list(problem.shape)
     width = shapes[0][-1] if shapes and shapes[0] else 0
-    if not rows_fit or width < problem.rank or any(s[1] != width for s in shapes):
+    too_wide = problem.has_entry_bounds and width > problem.rank
+    if not rows_fit or width < problem.rank or too_wide or any(s[1] != width for s in shapes):
         expected = [(size, problem.rank) for size in problem.shape]
         raise InvalidParameterError(
             f"init has factors of shapes {shapes}; this problem needs {expected}, or more columns "

@@ -1,13 +1,50 @@
 """Constraints and penalties on a factor, one a file.
 
 `get` turns a name such as ``"simplex"`` or ``"box(0, 1)"`` into a constraint, `names` lists the
-names, and the classes themselves are attributes of this module (``constraints.Box``).
+names, `box` makes bounds of numbers or arrays, and the classes themselves are attributes of this
+module (``constraints.Box``).
 """
+
+from typing import Any
+
+import numpy as np
 
 from smartcpd._common.registry import Registry
 from smartcpd.constraints.base import Constraint
+from smartcpd.constraints.box import Box
+from smartcpd.constraints.entry_bounds import EntryBounds
 
 registry = Registry("constraint", Constraint, __name__)
 get, names, __getattr__ = registry.get, registry.names, registry.__getattr__
 
-__all__ = ["Constraint", "get", "names", "registry"]
+
+def box(lo: Any = 0.0, hi: Any = np.inf) -> Constraint:
+    """Return bounds on the entries of a factor: the same for all, or one for each.
+
+    Parameters
+    ----------
+    lo, hi : float or array
+        Arrays have the shape of the factor (rows x components), or broadcast to it. An entry whose
+        two bounds are equal is known: fits leave it alone, and intervals take it as certain.
+
+    Returns
+    -------
+    Constraint
+
+    Examples
+    --------
+    The second component is known to be absent from the first of three rows:
+
+    >>> import numpy as np
+    >>> from smartcpd import constraints
+    >>> high = np.full((3, 2), np.inf)
+    >>> high[0, 1] = 0.0
+    >>> print(constraints.box(0.0, high))
+    bounds on 6 entries, 1 of them known
+    """
+    if np.ndim(lo) == 0 and np.ndim(hi) == 0:
+        return Box(lo, hi)
+    return EntryBounds(lo, hi)
+
+
+__all__ = ["Constraint", "EntryBounds", "box", "get", "names", "registry"]

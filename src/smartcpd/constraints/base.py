@@ -49,6 +49,11 @@ class Constraint(Piece):
         return False
 
     @property
+    def bounds(self) -> tuple[float, float] | None:
+        """The bounds of single entries, if the constraint is nothing else and the same for all."""
+        return None
+
+    @property
     def penalises(self) -> bool:
         """Whether it costs something to have some allowed entries rather than others."""
         return type(self).penalty is not Constraint.penalty

@@ -38,6 +38,10 @@ class Box(Constraint):
             )
 
     @property
+    def bounds(self):
+        return self.lo, self.hi
+
+    @property
     def signed(self):
         return self.lo < 0
 

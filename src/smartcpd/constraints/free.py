@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from smartcpd.constraints.base import Constraint
 
 
@@ -18,6 +20,10 @@ class Free(Constraint):
 
     name = "free"
     cone = True
+
+    @property
+    def bounds(self):
+        return -np.inf, np.inf
 
     @property
     def signed(self):

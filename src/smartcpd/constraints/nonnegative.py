@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from smartcpd.constraints.base import Constraint
 
 
@@ -19,6 +21,10 @@ class Nonnegative(Constraint):
 
     name = "nonnegative"
     cone = True
+
+    @property
+    def bounds(self):
+        return 0.0, np.inf
 
     def params(self, mirror):
         return mirror.floor, 0.0

@@ -29,6 +29,11 @@ def bootstrap_ends(
             f"Loss '{loss}' says itself how widely data scatters, so none is simulated with "
             f"dispersion={dispersion:g}. Leave it out, or use method='hessian'."
         )
+    if any(known.any() for known in question.known):
+        raise IncompatibleError(
+            "method='bootstrap' fits all entries anew, and some of these are known. Use "
+            "method='hessian' or 'conditional'."
+        )
     weights = cell_weights(question.storage)
     values = CPModel(question.factors).full(max_bytes=np.inf)
     fits = []

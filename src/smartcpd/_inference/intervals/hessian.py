@@ -33,7 +33,7 @@ def joint_errors(question: Question, dispersion: float) -> Errors:
     W = bends_of(factors, question.loss, question.storage, question.knows_noise)
     M = information(factors, W)
     free = np.concatenate([held.reshape(-1) for held in _free(question)])
-    Z = gauge(factors)[free]
+    Z = gauge(factors, question.known)[free]
     F = M[np.ix_(free, free)]
     # There is no information about the scale of a component in one mode against another, and no
     # normalised loading depends on it: any number will do.
@@ -87,7 +87,7 @@ def conditional_errors(question: Question, dispersion: float) -> Errors:
 
 def _free(question: Question) -> list[np.ndarray]:
     """Say which entries the data determines."""
-    free = [~held for held in question.at_bound]
+    free = [~(held | known) for held, known in zip(question.at_bound, question.known, strict=True)]
     for part, rows in zip(free, question.unseen, strict=True):
         part[rows] = False
     return free

@@ -9,7 +9,7 @@ of its slice.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 
@@ -87,18 +87,22 @@ def _pair_block(factors: Sequence[np.ndarray], W: np.ndarray, n: int, k: int) ->
     return out.reshape(len(A) * rank, len(B) * rank)
 
 
-def gauge(factors: Sequence[np.ndarray]) -> np.ndarray:
+def gauge(factors: Sequence[np.ndarray], known: Sequence[np.ndarray]) -> np.ndarray:
     """Return the directions in which a component is scaled in one mode against the next: they
     change no model value, so that there is no information about them.
+
+    A column of which an entry other than 0 is ``known`` cannot be scaled.
     """
     rank = factors[0].shape[1]
     starts = offsets([len(A) for A in factors]) * rank
-    columns = []
-    for n in range(len(factors) - 1):
-        for r in range(rank):
-            direction = np.zeros(starts[-1])
-            for mode, sign in ((n, 1.0), (n + 1, -1.0)):
-                part = direction[starts[mode] : starts[mode + 1]].reshape(-1, rank)
+    columns = [np.zeros((starts[-1], 0))]
+    for r in range(rank):
+        pairs = zip(factors, known, strict=True)
+        loose = [n for n, (A, held) in enumerate(pairs) if not (held[:, r] & (A[:, r] != 0)).any()]
+        for pair in pairwise(loose):
+            direction = np.zeros((starts[-1], 1))
+            for mode, sign in zip(pair, (1.0, -1.0), strict=True):
+                part = direction[starts[mode] : starts[mode + 1], 0].reshape(-1, rank)
                 part[:, r] = sign * factors[mode][:, r]
             columns.append(direction)
-    return np.stack(columns, axis=1)
+    return np.concatenate(columns, axis=1)

@@ -15,10 +15,9 @@ from smartcpd._data.storage.observed import stacked_rows
 from smartcpd._fitting.model import CPModel
 from smartcpd._inference import dispersion as dispersions
 from smartcpd._inference.streaming.transform import resolved_constraint
-from smartcpd._methods.row_newton import Rule
 from smartcpd._objectives.slices.sums import RowSums, slices_of
 from smartcpd._problem.problem import by_mode
-from smartcpd.constraints import Constraint
+from smartcpd.constraints import Constraint, EntryBounds
 from smartcpd.constraints.simplex import Simplex
 from smartcpd.errors import IncompatibleError, InvalidParameterError
 from smartcpd.losses import Dispersion, Domain, Loss
@@ -93,7 +92,8 @@ class Question:
         account.
         """
         for mode, constraint in enumerate(self.constraints):
-            if Rule(constraint).bounds is None and not isinstance(constraint, Simplex):
+            served = isinstance(constraint, EntryBounds | Simplex)
+            if constraint.bounds is None and not served:
                 raise IncompatibleError(
                     f"method='{method}' knows bounds on single entries (and simplex) only; got "
                     f"constraint '{constraint}' for mode {mode}. Use method='bootstrap'."
@@ -104,13 +104,21 @@ class Question:
         return [not c.signed for c in self.constraints]
 
     @cached_property
+    def known(self) -> list[np.ndarray]:
+        """Entries that were not estimated, because their values were given."""
+        return [
+            c.of_shape(A.shape, n).known if isinstance(c, EntryBounds) else np.zeros(A.shape, bool)
+            for n, (c, A) in enumerate(zip(self.constraints, self.factors, strict=True))
+        ]
+
+    @cached_property
     def at_bound(self) -> list[np.ndarray]:
         """Entries that are 0, or nearly so, and that the data would rather have smaller."""
         found = []
         for A, sums, bounded in zip(self.factors, self.sums, self.nonnegative, strict=True):
             low = NEAR * np.abs(A).max(axis=0)
             found.append((low >= A) & (sums.slope >= 0) & bounded | ((A <= 0) & bounded))
-        return found
+        return [held & ~known for held, known in zip(found, self.known, strict=True)]
 
     @cached_property
     def unseen(self) -> list[np.ndarray]:
