@@ -39,12 +39,12 @@ if TYPE_CHECKING:
     from smartcpd import (
         constraints,
         datasets,
-        distributed,
         errors,
         losses,
         metrics,
         plots,
     )
+    from smartcpd import distributed as distributed
     from smartcpd import mirrors as mirrors
     from smartcpd import partitions as partitions
     from smartcpd import quality as quality
@@ -79,7 +79,6 @@ __all__ = [
     "cross_validate",
     "datasets",
     "decompose",
-    "distributed",
     "errors",
     "explain",
     "from_table",
@@ -94,6 +93,7 @@ __all__ = [
 
 FURTHER = [
     "PartitionedTensor",
+    "distributed",
     "mirrors",
     "partitions",
     "quality",
@@ -102,7 +102,7 @@ FURTHER = [
     "solvers",
     "steps",
 ]
-"""Public as well, for those who look for them: pieces of the method, data on disk, pages."""
+"""Public as well, for those who look for them: pieces of the method, data on disk, clusters, pages."""
 
 _FOUND_IN = {
     "CPModel": "_fitting.model",

@@ -33,8 +33,6 @@ def box(lo: Any = 0.0, hi: Any = np.inf) -> Constraint:
 
     Examples
     --------
-    The second component is known to be absent from the first of three rows:
-
     >>> import numpy as np
     >>> from smartcpd import constraints
     >>> high = np.full((3, 2), np.inf)

@@ -87,7 +87,7 @@ def _pair_block(factors: Sequence[np.ndarray], W: np.ndarray, n: int, k: int) ->
     return out.reshape(len(A) * rank, len(B) * rank)
 
 
-def gauge(factors: Sequence[np.ndarray], known: Sequence[np.ndarray]) -> np.ndarray:
+def gauge(factors: Sequence[np.ndarray], known: Sequence[np.ndarray] | None = None) -> np.ndarray:
     """Return the directions in which a component is scaled in one mode against the next: they
     change no model value, so that there is no information about them.
 
@@ -95,6 +95,7 @@ def gauge(factors: Sequence[np.ndarray], known: Sequence[np.ndarray]) -> np.ndar
     """
     rank = factors[0].shape[1]
     starts = offsets([len(A) for A in factors]) * rank
+    known = [np.zeros(A.shape, bool) for A in factors] if known is None else known
     columns = [np.zeros((starts[-1], 0))]
     for r in range(rank):
         pairs = zip(factors, known, strict=True)
