@@ -102,7 +102,7 @@ FURTHER = [
     "solvers",
     "steps",
 ]
-"""Public as well, for those who look for them: pieces of the method, data on disk, clusters, pages."""
+"""Public as well, for those who look for them: parts of the method, large data, clusters, pages."""
 
 _FOUND_IN = {
     "CPModel": "_fitting.model",
