@@ -200,7 +200,7 @@ def _aligned(
     places = np.arange(length) if names is None else _places(mode, names)
     known = places >= 0
     unknown = tuple(mode.text(np.flatnonzero(~known))) if not known.all() else ()
-    if not known.any():
+    if names is not None and not known.any():
         raise InvalidDataError(
             f"No row of mode {mode.name!r} is in the table: its labels are such as "
             f"{mode.text([0])[0]!r}, the table's such as {str(names[0])!r}."
