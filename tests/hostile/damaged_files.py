@@ -7,9 +7,11 @@ of ours is told with the file that it came from.
 
 from __future__ import annotations
 
+import contextlib
 import random
 import resource
 import shutil
+import sqlite3
 import sys
 import traceback
 import warnings
@@ -18,6 +20,7 @@ from pathlib import Path
 
 import h5py
 import numpy as np
+import pandas
 import scipy.io
 import scipy.sparse
 import zarr
@@ -115,6 +118,24 @@ def write_zarr(path: Path, version: int = 2) -> None:
     held[:] = tensor().to_dense()
 
 
+def frame() -> pandas.DataFrame:
+    """The same entries as the rows of a table, a date and a text among them."""
+    rows = np.argwhere(tensor().to_dense())
+    dates = pandas.Timestamp("2024-01-01") + pandas.to_timedelta(rows[:, 0], "D")
+    named = {"day": dates, "place": [f"row {j}" for j in rows[:, 1]], "kind": rows[:, 2]}
+    return pandas.DataFrame(named | {"n": 1.5 + rows[:, 0]})
+
+
+def write_sqlite(path: Path) -> None:
+    with contextlib.closing(sqlite3.connect(path)) as base:
+        frame().astype({"day": str}).to_sql("x", base, index=False)
+
+
+def read_table(path: Path) -> None:
+    found = smartcpd.from_table(path, modes=["day", "place", "kind"], value="n")
+    found.tensor.marginals()
+
+
 Kind = tuple[str, Callable[[Path], None], Callable[[Path], None]]
 KINDS: dict[str, Kind] = {
     "own npz": ("x.npz", lambda path: smartcpd.write(path, labelled()), read_tensor),
@@ -131,6 +152,17 @@ KINDS: dict[str, Kind] = {
     "Zarr 3": ("x.zarr", lambda path: write_zarr(path, 3), read_tensor),
     "parts": ("x.parts", lambda path: smartcpd.write(path, labelled()), read_parts),
     "run": ("run", write_run, read_run),
+    "CSV": ("x.csv", lambda path: frame().to_csv(path, index=False), read_table),
+    "packed CSV": ("x.csv.gz", lambda path: frame().to_csv(path, index=False), read_table),
+    "Parquet": ("x.parquet", lambda path: frame().to_parquet(path), read_table),
+    "Arrow": ("x.feather", lambda path: frame().to_feather(path), read_table),
+    "JSON lines": (
+        "x.jsonl",
+        lambda p: frame().to_json(p, orient="records", lines=True),
+        read_table,
+    ),
+    "workbook": ("x.xlsx", lambda path: frame().to_excel(path, index=False), read_table),
+    "SQLite": ("x.db", write_sqlite, read_table),
     "checkpoint": ("x.checkpoint", write_checkpoint, lambda path: read_tree(path, "a fit")),
 }
 
@@ -138,7 +170,7 @@ KINDS: dict[str, Kind] = {
 def damage_one(path: Path, chance: random.Random) -> str:
     """Damage the file, or one of those in the folder."""
     files = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
-    files = [file for file in files if file.suffix not in (".html", ".csv")]
+    files = [file for file in files if path.is_file() or file.suffix not in (".html", ".csv")]
     target = chance.choice(files)
     way = chance.choice(ways(target))
     target.write_bytes(way(target.read_bytes(), chance))

@@ -17,7 +17,7 @@ from smartcpd import SmartCPD, SparseTensor
 from smartcpd.errors import InvalidDataError
 
 HERE = Path(__file__).parent
-COUNT = int(os.environ.get("SMARTCPD_SOAK_FILES", "12"))
+COUNT = int(os.environ.get("SMARTCPD_SOAK_FILES", "8"))
 SEED = os.environ.get("SMARTCPD_SOAK_SEED", "0")
 
 

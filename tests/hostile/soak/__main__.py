@@ -18,12 +18,13 @@ sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent.parent)]
 from ledger import Ledger  # noqa: E402 - which is found by the line above
 
 PARTS = {
-    "fits": 0.5,
+    "fits": 0.45,
     "files": 0.15,
     "kills": 0.15,
     "commands": 0.05,
     "file_system": 0.05,
     "processes": 0.05,
+    "caches": 0.05,
     "clusters": 0.05,
 }
 """The parts, and the share of the time that each has by default."""

@@ -12,6 +12,7 @@ import errno
 import io
 import os
 import random
+import resource
 import shutil
 import time
 import traceback
@@ -162,6 +163,30 @@ def input_that_vanishes(folder: Path, chance: random.Random, ledger: Ledger) -> 
     ledger.expect(code == 0, repeat, told)
 
 
+def a_bomb(folder: Path, chance: random.Random, ledger: Ledger) -> None:
+    """An array on disk claims terabytes: it is refused, or fitted within memory and time."""
+    size, side = chance.randrange(1000, 20_000), chance.choice([1, 2, 8, 30, 100, 1000])
+    path, said = folder / "bomb.zarr", folder / "said"
+    shutil.rmtree(path, ignore_errors=True)
+    zarr.create_array(path, shape=(size,) * 3, chunks=(side,) * 3, dtype="f8")
+
+    def work() -> None:
+        before = resource.getrusage(resource.RUSAGE_SELF)
+        asked: dict[str, Any] = {"max_memory": 300_000_000, "max_time": 1.0, "random_state": 0}
+        outcome = attempted(lambda: fit(
+            smartcpd.read(path, max_memory=300_000_000), 2, "poisson", progress=False, **asked
+        ))  # fmt: skip
+        after = resource.getrusage(resource.RUSAGE_SELF)
+        grown, took = after.ru_maxrss - before.ru_maxrss, after.ru_utime - before.ru_utime
+        if outcome or grown > 300_000 or took > 10:
+            raise AssertionError(f"{grown} kB more, {took:.1f} s: {outcome}")
+
+    code = ended(child(work, said), 120)
+    ledger.count("bombs")
+    told = said.read_text() if code == 3 else f"exit code {code}"
+    ledger.expect(code == 0, f"a Zarr array of {size}³ in chunks of {side}³", told)
+
+
 def a_folder_shared(folder: Path, chance: random.Random, ledger: Ledger) -> None:
     """Two processes at once on one folder: one gets it, the other is told, nothing is mixed up."""
     place = folder / "shared"
@@ -186,7 +211,9 @@ def run(seed: int, count: int, seconds: float, ledger: Ledger, folder: Path) -> 
     written(folder)
     fit(counts, 3, "poisson", random_state=0, progress=False, n_threads=1)
     until = time.monotonic() + seconds
-    trials = (a_disk_that_fails, input_that_vanishes, a_disk_that_fails, a_folder_shared)
+    trials = (
+        a_disk_that_fails, input_that_vanishes, a_bomb, a_disk_that_fails, a_folder_shared,
+    )  # fmt: skip
     for number in range(count):
         if time.monotonic() > until:
             break

@@ -11,9 +11,9 @@ from damaged_files import KINDS
 from ledger import Ledger
 
 SCRIPT = Path(__file__).resolve().parent.parent / "damaged_files.py"
-BATCH = 60
+BATCH = 25
 """Files of a kind that a process reads."""
-PATIENCE = 300.0
+PATIENCE = 900.0
 
 
 def run(seed: int, count: int, seconds: float, ledger: Ledger, folder: Path) -> None:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from fit_cases import MAX_TIME, Case, case
+from fit_cases import Case, case
 from ledger import Ledger
 
 from smartcpd._common.stacked import stack
@@ -37,6 +37,8 @@ HANG = 90.0
 """Seconds after which a case is a hang, compilation included."""
 LATE = 1.5
 """Seconds by which a fit may exceed its time, on a busy machine."""
+LONGER = 2.0
+"""Seconds that a longer run may take."""
 MARGIN = 0.2
 """Share of the resolution of the data by which a longer run may be lower."""
 
@@ -45,11 +47,12 @@ def tried(number: int, asked: Case) -> dict[str, Any]:
     """Fit and judge a case: what came out, and what is wrong with it."""
     outcome: dict[str, Any] = {"number": number, "faults": []}
     try:
+        limit = asked.parameters["max_time"]
         found, seconds = _timed(asked)
-        if seconds > MAX_TIME + LATE:  # compiled by now
-            found, seconds = _timed(asked)
-            if seconds > MAX_TIME + LATE:
-                outcome["faults"].append(f"late: {seconds:.1f} s instead of {MAX_TIME} s")
+        if seconds > limit + LATE:
+            found, seconds = _timed(asked)  # everything is compiled by now
+            if seconds > limit + LATE:
+                outcome["faults"].append(f"late: {seconds:.1f} s instead of {limit} s")
         outcome["end"] = "converged" if found.status.converged else "ended"
         outcome["faults"] += _faults(asked, found)
         if found.status.converged and not outcome["faults"] and number % 2 == 0:
@@ -86,7 +89,8 @@ def _faults(asked: Case, found: Fit) -> list[str]:
             faults.append(f"mode {mode} is not within {constraint} by {apart:.2g}")
     if isinstance(found.problem.storage, Dense | SparseTensor):
         own = found.model.loss(found.problem.storage)
-        allowed = 1e-6 * abs(own) + 1e-9 * found.history["loss"].max() + 6 * found.loss_error
+        largest = np.abs(found.history["loss"]).max()
+        allowed = 1e-6 * abs(own) + 1e-9 * largest + 6 * found.loss_error
         if not abs(own - found.loss) <= allowed + 1e-300:
             faults.append(f"says loss {found.loss!r}, has {own!r}")
     return faults
@@ -101,7 +105,8 @@ def _longer(asked: Case, found: Fit) -> dict[str, Any]:
     A = stack(factors)
     sample = CellSample(problem)
     epochs = max(found.history[-1].epoch, 10)
-    more = {"init": factors, "tol": 0.0, "kkt_tol": 0.0, "max_epochs": 10 * epochs, "n_init": 1}
+    more: dict[str, Any] = {"init": factors, "tol": 0.0, "kkt_tol": 0.0, "n_init": 1}
+    more |= {"max_epochs": 10 * epochs, "max_time": LONGER}
     on = fit(asked.X, **(asked.parameters | more), **asked.more)
     ended = found.loss + problem.penalty(factors)
     gain = ended - (on.loss + problem.penalty(on.model.distribute().factors))

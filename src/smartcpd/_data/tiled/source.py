@@ -20,7 +20,7 @@ Edges = tuple[np.ndarray, ...]
 CHUNKED = {"zarr": "a Zarr array", "h5py": "an HDF5 data set", "dask": "a Dask array"}
 """What messages call the arrays that tell their chunks, by the package that they come from."""
 
-MANY_CHUNKS, MANY_CHUNKS_A_MODE = 1 << 16, 1 << 22
+MANY_CHUNKS, MANY_CHUNKS_A_MODE = 1 << 14, 1 << 22
 """Number of chunks in all from which they must not be tiny, and the most that a mode may have."""
 FEW_CELLS = 256
 """Cells of a chunk below which it takes longer to find than to read."""
