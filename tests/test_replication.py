@@ -70,14 +70,3 @@ def test_similarities_are_drawn():
     X, _ = datasets.count((10, 6, 5), rank=2, a_max=1.0, random_state=0)
     found = smartcpd.replicate(X, 2, "poisson", halves=4, random_state=0)
     assert found.plot().get_ylim()[1] > 1.0
-
-
-def test_rows_of_sparse_data_are_those_of_dense_data():
-    rng = np.random.default_rng(0)
-    X = rng.poisson(0.5, (6, 5, 4))
-    S = SparseTensor(np.argwhere(X), X[X > 0], X.shape, missing=[[0, 1, 2], [3, 3, 3]])
-    rows = [np.array([5, 0, 3]), np.arange(5), np.array([3, 2])]
-    part = S.gathered(rows)
-    np.testing.assert_array_equal(part.filled(0)[0], X[np.ix_(*rows)][0])
-    cells = set(zip(*(c.tolist() for c in part.missing), strict=True))
-    assert cells == {(1, 1, 1), (2, 3, 0)}

@@ -12,6 +12,7 @@ from smartcpd._common.doors import doors
 from smartcpd._common.factors import best_pairs, mode_cosines
 from smartcpd._data.labels import taken_off
 from smartcpd._data.opening import as_storage, in_memory
+from smartcpd._data.storage.parts import part_of
 from smartcpd._fitting.fit import fit, generator
 from smartcpd._fitting.model import CPModel
 from smartcpd._fitting.ranking import mode_number
@@ -194,10 +195,10 @@ def replicate(
             "another mode."
         )
     splits = []
-    for split in _splits(storage.shape, place, halves // 2, rng):
+    for split in _splits(storage.shape[place], halves // 2, rng):
         found = [
             fit(
-                storage.gathered(rows),
+                part_of(storage, {place: rows}),
                 rank,
                 model.loss_function or loss,
                 random_state=rng.spawn(1)[0],
@@ -221,17 +222,11 @@ def _check_model(model: CPModel, shape: Sequence[int], rank: int) -> None:
         )
 
 
-def _splits(
-    shape: Sequence[int], place: int, count: int, rng: np.random.Generator
-) -> Iterator[list[list[np.ndarray]]]:
-    """Draw pairs of halves: for each half, its rows of every mode."""
+def _splits(size: int, count: int, rng: np.random.Generator) -> Iterator[list[np.ndarray]]:
+    """Draw pairs of halves of so many rows."""
     for _ in range(count):
-        drawn = rng.permutation(shape[place])
-        middle = len(drawn) // 2
-        yield [
-            [np.sort(half) if n == place else np.arange(size) for n, size in enumerate(shape)]
-            for half in (drawn[:middle], drawn[middle:])
-        ]
+        drawn = rng.permutation(size)
+        yield [np.sort(half) for half in np.split(drawn, [size // 2])]
 
 
 def _similarity(model: CPModel, found: Sequence[CPModel], place: int) -> np.ndarray:

@@ -252,15 +252,6 @@ class SparseTensor(SparseStorage):
             )
         return self.filled(0)
 
-    def gathered(self, rows: Sequence[np.ndarray], loss: Loss | None = None) -> SparseTensor:
-        """Return the cells of some rows of every mode, the rows in the order in which they are
-        given."""
-        indices, inside = _places(self.indices, rows, self.shape)
-        missing, _ = _places(self.missing, rows, self.shape)
-        weights = None if self.weights is None else self.weights[inside]
-        shape = [len(chosen) for chosen in rows]
-        return SparseTensor(indices, self.values[inside], shape, self.absent, weights, missing)
-
     def filled(self, value: float) -> np.ndarray:
         """Return all cells as a NumPy array, with ``value`` in those that are not stored."""
         out = np.full(self.shape, value, self.values.dtype)
@@ -410,19 +401,6 @@ class SparseTensor(SparseStorage):
             more = " Entries of one cell are added up." if loss.data is Data.BINARY else ""
             need = f"loss '{loss}' needs {allowed}"
             raise InvalidDataError(f"X[{cell}] is {value}: {need}.{more}")
-
-
-def _places(
-    columns: Sequence[np.ndarray], rows: Sequence[np.ndarray], shape: Sequence[int]
-) -> tuple[tuple[np.ndarray, ...], np.ndarray]:
-    """Where cells come to lie when only some rows of every mode stay, and which cells stay."""
-    moved, inside = [], np.ones(columns[0].size, bool)
-    for column, chosen, size in zip(columns, rows, shape, strict=True):
-        place = np.full(size, -1, np.int64)
-        place[chosen] = np.arange(len(chosen))
-        moved.append(place[column])
-        inside &= moved[-1] >= 0
-    return tuple(column[inside] for column in moved), inside
 
 
 def _cells_of(cells: Any, shape: tuple[int, ...]) -> list[np.ndarray]:
