@@ -2,6 +2,8 @@
 
 import gzip
 import html
+import importlib
+import inspect
 import json
 import os
 import signal
@@ -434,6 +436,19 @@ class TestManners:
             assert code == 0
             if command != "paper":
                 assert f"smartcpd {command}" in out.partition("Example")[2]
+
+    def test_commands_are_listed_by_what_their_help_says_first(self, run):
+        for command, summary in COMMANDS.items():
+            module = importlib.import_module(f"smartcpd._app.cli.{command}")
+            assert summary == inspect.getdoc(getattr(module, command)).partition("\n\n")[0]
+            assert f" {command} " in run("--help")[1]
+
+    def test_the_list_of_commands_imports_none_of_them(self):
+        code = "import sys; from smartcpd._app.cli.app import app; print(*sys.modules)"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        loaded = set(done.stdout.split())
+        assert "typer" in loaded
+        assert not {"numpy", "numba", "smartcpd._app.cli.fit"} & loaded
 
     def test_usage_errors(self, run, events):
         for arguments in (

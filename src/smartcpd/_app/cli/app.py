@@ -18,17 +18,60 @@ from smartcpd._app.cli.help import Command, Group
 from smartcpd._app.cli.options import in_flags, ungrouped
 from smartcpd.errors import SmartCPDError
 
-COMMANDS = ("fit", "select", "show", "report", "predict", "compare", "check", "convert", "paper")
-"""Modules of this package, each with a function of its name."""
 DEBUG = "SMARTCPD_DEBUG"
+SHARED: dict[str, Any] = {
+    "rich_markup_mode": "rich",
+    "pretty_exceptions_enable": False,
+    "context_settings": {"help_option_names": ["-h", "--help"]},
+}
+"""Settings of the program and of each of its commands."""
+
+COMMANDS = {
+    "fit": "From a table or a tensor to named components and a page to read.",
+    "select": "Which rank and which loss predict cells best that the fit did not see.",
+    "show": "Print the components of a run with their top labels.",
+    "report": "Write the page of a run again and print its path.",
+    "predict": "Expected values of cells, and how surprising observed ones are.",
+    "compare": "Match the components of two runs and say how alike they are.",
+    "check": "Say what a file holds, which losses can describe it, and how to fit it.",
+    "convert": "Write a tensor in another format; .npz, .nc and .parts keep labels.",
+    "paper": "Run an experiment of the paper: figures, tables and raw runs.",
+}
+"""Modules of this package, each with a function of its name, and what these do.
+
+A module is imported when its command is run; the list of commands is printed from here.
+"""
+
+
+class Program(Group):
+    """The program, which knows the names of its commands and imports those that are run."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        for name, summary in COMMANDS.items():
+            self.add_command(Command(name, help=summary))
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args[0] in COMMANDS:
+            self.add_command(command_of(args[0]))
+        return super().resolve_command(ctx, args)
+
+
+def command_of(name: str) -> Any:
+    """Import a command."""
+    module = importlib.import_module(f"smartcpd._app.cli.{name}")
+    alone = typer.Typer(**SHARED, add_completion=False)
+    alone.command(name, cls=Command, epilog=getattr(module, "EXAMPLES", None))(
+        guarded(ungrouped(getattr(module, name)))
+    )
+    return typer.main.get_command(alone)
+
 
 app = typer.Typer(
     name="smartcpd",
-    cls=Group,
+    cls=Program,
     no_args_is_help=True,
-    rich_markup_mode="rich",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    **SHARED,
     help="The hidden components of multi-way data, with the loss that fits the data.",
     epilog="Exit codes: 0 done, 1 error, 2 usage, 130 and 143 interrupted by Ctrl-C and SIGTERM "
     "(what was found is saved).",
@@ -137,10 +180,3 @@ def commanded(arguments: Sequence[str] | None = None) -> None:
         complain(error.format_message())
         print_json({"error": error.format_message()})
         sys.exit(MISUSED)
-
-
-for _name in COMMANDS:
-    _module = importlib.import_module(f"smartcpd._app.cli.{_name}")
-    app.command(_name, cls=Command, epilog=getattr(_module, "EXAMPLES", None))(
-        guarded(ungrouped(getattr(_module, _name)))
-    )
