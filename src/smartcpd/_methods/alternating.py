@@ -15,7 +15,7 @@ from smartcpd._objectives import Estimate
 
 
 class Updates(Protocol):
-    """What a method does to one factor. ``kept`` names what it remembers between visits."""
+    """A method's update of one factor; ``kept`` names what it remembers between visits."""
 
     kept: ClassVar[tuple[str, ...]]
 

@@ -60,7 +60,7 @@ def check(problem: Problem) -> None:
 
 @dataclass
 class Duals:
-    """What draws the two copies of each factor together, in the units of a gradient."""
+    """The multipliers that draw the two copies of each factor together, in units of a gradient."""
 
     Y: np.ndarray
     shape: tuple[int, ...]
@@ -109,7 +109,7 @@ class SplitModel:
     objective: SteadyObjective
     duals: Duals
     pulls: np.ndarray
-    """What draws the model to the cells' own values, cell by cell: minus the slopes there."""
+    """The multipliers that draw the model to the cells' own values: minus the slopes there."""
     kept: ClassVar[tuple[str, ...]] = ("pulls",)
 
     def value(self, A: np.ndarray) -> float:

@@ -1,4 +1,4 @@
-"""What a method takes and gives, whatever happens in between."""
+"""The types that every method takes and returns, whatever happens in between."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Settings:
     n_init: int = 1
     """Starts to compare, for strategies that do so themselves."""
     effort: float = 1.0
-    """How much may be spent on a search for better solutions, relative to what is usual."""
+    """The work that a search for better solutions may take, relative to what is usual."""
     stochastic: bool = False
     """Whether the user chose how stochastic steps are made, and so wants them."""
     journal: Journal = field(default_factory=Journal, repr=False)
@@ -71,7 +71,7 @@ class Comparison(NamedTuple):
     own: bool
     """Whether the result comes from a single start, too, and was not bred of several."""
     n_stopped: int
-    """How many starts were stopped early, of which nothing can be said."""
+    """The number of starts that were stopped early, of which nothing can be said."""
     settled: bool
     """Whether the starts that came to their end did so because there was nothing left to gain."""
 
@@ -93,7 +93,7 @@ class Result:
     comparison: Comparison | None = field(default=None, repr=False)
     """The comparison with other starts, where there were several."""
     finding: Finding | None = None
-    """What independent runs say about it, of a search that compared some."""
+    """The comparison of independent runs, if the search made several."""
 
 
 Observer = Callable[[Epoch], Any]
@@ -102,7 +102,7 @@ Observer = Callable[[Epoch], Any]
 
 @dataclass(frozen=True)
 class Task:
-    """What a method takes: a problem, and the start that it is to improve."""
+    """The task of a method: a problem, and the start that it is to improve."""
 
     problem: Problem
     settings: Settings

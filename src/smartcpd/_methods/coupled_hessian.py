@@ -31,7 +31,7 @@ class CoupledHessian:
     weighted: np.ndarray
     """The stacked factors, every row times its weight."""
     pairs: np.ndarray
-    """For modes m and n, the entrywise product of the other modes' Gram matrices."""
+    """The entrywise products of the other modes' Gram matrices, for all modes m and n."""
 
     @classmethod
     def at(cls, A: np.ndarray, shape: tuple[int, ...], weights: Marginals) -> CoupledHessian:

@@ -32,7 +32,7 @@ def is_crowded(problem: Problem) -> bool:
 
 
 def finished(problem: Problem) -> float:
-    """What the last steps of a finish may still gain, relative to the resolution of the loss."""
+    """Return the gain that a finish may leave, relative to the resolution of the loss."""
     return CROWDED_FINISHED if is_crowded(problem) else FINISHED
 
 

@@ -59,7 +59,7 @@ def descend(
 
 @dataclass
 class Extrapolated(Generic[PointT]):
-    """Where extrapolated steps are, and what they came from."""
+    """The state of extrapolated steps: the current factors and those they came from."""
 
     tracker: Tracker
     steps: FullPasses[PointT]
@@ -107,7 +107,7 @@ class Extrapolated(Generic[PointT]):
             self.previous, self.point = self.point, following
 
     def _leap(self) -> PointT:
-        """Where the next step begins."""
+        """Return the factors that the next step begins with."""
         if self.previous is None:
             return self.point
         longer = (1 + math.sqrt(1 + 4 * self.momentum**2)) / 2

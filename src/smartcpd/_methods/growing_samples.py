@@ -22,9 +22,9 @@ values is then a small share of the noise of a cell ..."""
 GROWTH = 4
 """... and halves with each further sample."""
 SAMPLED = 5e-2
-"""What the last steps on a sample may still gain, relative to the resolution of that sample."""
+"""The gain that the last steps on a sample may still leave, relative to its resolution."""
 MOST_CELLS = 1 << 27
-"""In the largest sample; passes over more would take seconds each."""
+"""The number of cells in the largest sample; passes over more would take seconds each."""
 STEPS_A_SAMPLE = 12
 """About how many passes a sample takes, to see whether the time will do."""
 

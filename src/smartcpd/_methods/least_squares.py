@@ -41,7 +41,7 @@ class Quadratic(NamedTuple):
 
 
 Solve = Callable[[Quadratic], np.ndarray]
-"""From a quadratic to a factor where it is lower, or as low as it gets."""
+"""A function that takes a quadratic and returns a factor at which it is lower, or lowest."""
 
 
 def check_loss(problem: Problem, solver: str) -> None:

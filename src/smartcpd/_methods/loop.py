@@ -21,7 +21,7 @@ SMALL_RESIDUAL = 1e-4
 
 
 class Look(NamedTuple):
-    """What a step shows of itself: where it is, and the loss there."""
+    """The state that a step shows: its factors and the loss there."""
 
     A: np.ndarray
     estimate: Estimate

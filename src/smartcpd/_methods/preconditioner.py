@@ -51,7 +51,7 @@ class Preconditioner:
         return replace(self, inverses=[_inverse(H, mu) for H in self.blocks])
 
     def scale(self) -> np.ndarray:
-        """How strongly single entries curve the objective, stacked like the factors."""
+        """Return the curvature of the objective along each entry, stacked like the factors."""
         return np.repeat([_entries(H) for H in self.blocks], self.shape, axis=0) * self.rows
 
     def solve(self, G: np.ndarray, free: np.ndarray) -> np.ndarray:

@@ -10,5 +10,5 @@ TINY = 1e-300
 
 
 def ratio(new: np.ndarray, old: np.ndarray) -> np.ndarray:
-    """How entries changed, within what is believed to go on like that."""
+    """Return the ratios by which entries changed, cut to those that are believed to go on."""
     return np.clip(new / np.maximum(old, TINY), 1 / MAX_CHANGE, MAX_CHANGE)

@@ -23,7 +23,7 @@ from smartcpd._problem.stopping import change_since
 MIN_ITERATIONS = 100
 """An epoch has at least this many iterations, or a tiny tensor would spend its time on checks."""
 WIDE_EPOCHS = 16
-"""How long a start with more components than the rank runs before they are merged, at most."""
+"""The most epochs that a start with surplus components runs before these are merged."""
 PATIENCE = 5
 """A phase that others follow ends when its best loss is this many epochs old."""
 LEG_ENTRIES = 20_000_000

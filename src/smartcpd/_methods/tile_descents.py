@@ -42,7 +42,7 @@ COMPILED_ROWS = 8
 
 @dataclass
 class TileProgress:
-    """Where a fit is in the tiles of an epoch, and what it has seen of every row."""
+    """The position of a fit in the tiles of an epoch, and what it has seen of every row."""
 
     A: np.ndarray
     seen: np.ndarray

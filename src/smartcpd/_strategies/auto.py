@@ -1,4 +1,4 @@
-"""Which strategy a problem gets when the user does not say, and which method a start of theirs."""
+"""The choice of a strategy for a problem, and of a method for a start of the user's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a strategy takes and gives: from data to a model."""
+"""The types of strategies, which go from data to a model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from smartcpd._problem.problem import Problem
 
 @dataclass(frozen=True)
 class Search:
-    """What a strategy takes: a problem, of which nothing is known yet."""
+    """The task of a strategy: a problem of which nothing is known yet."""
 
     problem: Problem
     settings: Settings

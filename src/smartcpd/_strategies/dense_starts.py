@@ -39,7 +39,7 @@ lot.
 """
 THIN_WIDTH, THIN_PASSES = 2, 15
 FILLINGS = 3
-"""How often missing cells are filled by a fit to what was known and filled before."""
+"""The number of times that missing cells are filled in by a fit to all cells so far."""
 
 
 def events_a_parameter(problem: Problem) -> float:

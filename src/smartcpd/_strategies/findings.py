@@ -32,7 +32,7 @@ ALONE = Finding(
 
 @dataclass(frozen=True)
 class Run:
-    """Where a run ended, and what it came from."""
+    """A run: the solution at which it ended, and the starts that it came from."""
 
     factors: Sequence[np.ndarray]
     loss: float
@@ -59,7 +59,7 @@ class Findings:
     runs: Sequence[Run]
     chosen: Run
     resolution: float
-    """How far noise alone moves the lowest loss."""
+    """The distance by which noise alone moves the lowest loss."""
     error: Error
 
     @property
@@ -89,7 +89,7 @@ class Findings:
 
     @property
     def told(self) -> Finding:
-        """What can be said, and nothing more."""
+        """Return the sentence that the runs justify, and nothing more."""
         return Finding(f"{self._first_sentence} {self._second_sentence}".strip(), len(self.found))
 
     @property

@@ -55,7 +55,7 @@ class Heats:
         return self._won_on(part, min(effort * ratio, MOST_STARTS), phase)
 
     def _won_on(self, part: Subtensor, n_starts: int, phase: str) -> np.ndarray:
-        """What wins on a part, extended to all rows."""
+        """Return the winner of a race on a part of the data, extended to all rows."""
         whole = self.descents.tracker
         extension = Extension(self.problem, part, whole, self.descents.region, self.rng)
         storage = self.problem.stored_as(Dense).gathered(part.rows, self.problem.loss)

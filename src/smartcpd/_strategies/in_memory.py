@@ -1,4 +1,4 @@
-"""Which strategy data in memory gets when the user does not say."""
+"""The choice of a strategy for data in memory when the user does not name one."""
 
 from __future__ import annotations
 

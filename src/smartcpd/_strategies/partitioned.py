@@ -43,7 +43,7 @@ SMOOTHING = 1.0
 
 
 def finish_of(problem: Problem) -> Method:
-    """What goes on from a start by full passes."""
+    """Return the method that goes on from a start by full passes."""
     return mm if problem.loss.pseudo_count_slope is not None and _multiplies(problem) else lbfgs
 
 

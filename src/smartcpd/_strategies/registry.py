@@ -66,7 +66,7 @@ _BY_NAME: dict[str, Strategy | Method] = {s.name: s for s in STRATEGIES} | {
 
 
 def names() -> list[str]:
-    """What ``solver=`` may be."""
+    """Return all names that ``solver=`` may have."""
     return [AUTO, *_BY_NAME]
 
 

@@ -35,7 +35,7 @@ MOST_REPAIRS = 2
 
 
 Start = list[np.ndarray] | None
-"""Where a run begins; None for a strategy, which finds its starts itself."""
+"""The factors that a run begins with; None for a strategy, which finds its starts itself."""
 
 
 class Scored(NamedTuple):
@@ -58,9 +58,9 @@ class Restarts:
     n_jobs: int
     observe: Observer
     warm: str | None = None
-    """How a random start is improved first."""
+    """The method that improves a random start first."""
     repairs: Method | None = None
-    """What goes on from a model whose flawed components were replaced, if that is wanted."""
+    """The method that goes on from a model whose flawed components were replaced, if wanted."""
     settles: bool = False
     """Whether the rows of the first mode of the best result are made exact at the end."""
     whole: bool = False
@@ -138,7 +138,7 @@ class Restarts:
         return replace(result, status=status._replace(reason=reason, found=finding.found))
 
     def _finding(self, found: list[Scored]) -> Finding:
-        """What the starts that were run to their ends say together."""
+        """Return what the starts that were run to their ends say together."""
         sample = CellSample(self.problem)
         runs = [
             Run(s.result.factors, s.objective, s.result.status.converged, frozenset([f"start {k}"]))

@@ -21,7 +21,7 @@ class FitSequence:
     observe: Observer
     history: History = field(default_factory=History)
     last: Record | None = None
-    """Where the runs so far ended, whether their rows were kept or not."""
+    """The last record of the runs so far, whether their rows were kept or not."""
 
     @classmethod
     def after(cls, settings: Settings, observe: Observer, history: History) -> FitSequence:
@@ -71,7 +71,7 @@ class FitSequence:
         return replace(result, history=self.history)
 
     def _left(self, most_epochs: int | None) -> Stopping:
-        """What earlier runs left of the user's limits."""
+        """Return the user's limits less what earlier runs have used."""
         stopping = self.settings.stopping
         if self.last is not None:
             epochs = max(1, stopping.max_epochs - self.last.epoch)

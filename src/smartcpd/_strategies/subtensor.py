@@ -65,7 +65,7 @@ def _edge(shape: tuple[int, ...], n_cells: int) -> int:
 
 
 class Extension:
-    """From a model of some rows of every mode to one of all of them."""
+    """The extension of a model of some rows of every mode to one of all of them."""
 
     def __init__(
         self,

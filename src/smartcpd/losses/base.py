@@ -1,4 +1,4 @@
-"""What a loss is: a few formulas about one cell, l(x, m), and what it knows of its data."""
+"""The base of all losses: formulas about one cell, l(x, m), and knowledge of its data."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ class Loss(Formulas):
     alternatives: ClassVar[tuple[str, ...]] = ()
     """Losses worth comparing where the values of a tensor suggest this one."""
     spelled: ClassVar[str | None] = None
-    """How the name is written with parameters, where a loss cannot do without."""
+    """The name with example parameters, where a loss cannot do without parameters."""
     tolerant: ClassVar[str | None] = None
-    """How a message spells a loss that minds gross errors less."""
+    """The spelling, in messages, of a loss that minds gross errors less."""
     limit: ClassVar[str | None] = None
     """The loss without a parameter that this one becomes where its own goes to infinity: where a
     fit that finds the parameter begins."""
@@ -160,7 +160,7 @@ class Loss(Formulas):
         return proximal(self, x, v, stiffness)
 
     def certain(self, m: np.ndarray) -> np.ndarray:
-        """Where a model of yes/no data has run off to a probability of 0 or 1."""
+        """Say which cells of yes/no data a model gives a probability of 0 or 1."""
         return np.zeros(m.shape, bool)
 
     def _unknown(self, so: str) -> InvalidParameterError:

@@ -12,7 +12,7 @@ from smartcpd.losses.tails import tails_of
 
 @dataclass(frozen=True)
 class BernoulliEvents(Loss):
-    """What is known of yes/no events, whatever the link of their probability."""
+    """The facts about yes/no events that hold whatever the link of their probability."""
 
     data = Data.BINARY
     dispersion = Dispersion.FIXED

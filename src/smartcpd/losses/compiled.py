@@ -94,7 +94,7 @@ class Compiled(Piece):
 
     @property
     def params(self) -> tuple[float, float]:
-        """What the formulas receive as p."""
+        """The pair of numbers that the formulas receive as p."""
         return self.pair
 
     @classmethod

@@ -1,4 +1,4 @@
-"""What losses differ in: the data they are about, their models, and whether they know its noise."""
+"""The kinds of losses: by their data, their models, and whether they know the noise."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 
 class Data(Enum):
-    """What the cells may hold: (lowest value, what a message calls them)."""
+    """The values that cells may hold: (the lowest one, the word of a message for them)."""
 
     REAL = (-np.inf, "finite numbers")
     NONNEGATIVE = (0.0, "numbers that are not negative")
@@ -19,7 +19,7 @@ class Data(Enum):
 
 
 class Domain(Enum):
-    """Which model values m a loss is defined for."""
+    """The model values m that a loss is defined for."""
 
     REAL = "real"
     NONNEGATIVE = "nonnegative"
@@ -38,7 +38,7 @@ class Dispersion(Enum):
 
 
 class Evidence(Protocol):
-    """What data says about the dispersion around a model; each figure is found when asked for."""
+    """The evidence of data about the dispersion around a model, computed when asked for."""
 
     @property
     def mean_loss(self) -> float:

@@ -14,7 +14,7 @@ SMALL = 1e-12
 
 
 class Convex(Protocol):
-    """What is asked of a loss: its derivatives, cell by cell."""
+    """The derivatives of a loss, cell by cell, which are all that is asked of it."""
 
     @property
     def domain(self) -> Domain: ...

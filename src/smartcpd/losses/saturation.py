@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 Slopes = Callable[[np.ndarray, np.ndarray], np.ndarray]
-"""From data and model values to derivatives of the loss."""
+"""A function that takes data and model values and returns derivatives of the loss."""
 
 SOLVED = 1e-4
 DOUBLINGS = 40
@@ -32,7 +32,7 @@ def settled(slopes: Slopes, x: np.ndarray, m: np.ndarray, bounded: bool) -> np.n
 def _root(
     slopes: Slopes, x: np.ndarray, m: np.ndarray, slope: np.ndarray, bounded: bool
 ) -> np.ndarray:
-    """Where the derivative changes its sign: steps that double, then halving."""
+    """Find where the derivative changes its sign, by steps that double and then by halving."""
     inside, outside = m.copy(), m.copy()
     step = 0.1 * np.abs(m) + 1e-3
     direction = -np.sign(slope)

@@ -12,7 +12,7 @@ import numpy as np
 SPREAD_OF_COUNTS = 12.0
 """Standard deviations of a Poisson count beyond which its probability is nothing."""
 MANY_EVENTS = 500
-"""From so many expected events on, the density is as good as its saddlepoint."""
+"""The number of expected events from which on the saddlepoint replaces the density."""
 
 
 class Compound(NamedTuple):

@@ -18,8 +18,6 @@ from smartcpd._inference.selection.trials import Trials
 from smartcpd._inference.selection.wording import recommendation, text_table
 from smartcpd.losses import Loss
 
-MISSING = float("nan")
-
 
 class Replication(NamedTuple):
     """Fits of one candidate to all of the data."""

@@ -20,7 +20,7 @@ ORDER = 3
 
 @dataclass(frozen=True)
 class Joining:
-    """Which modes are taken for one: the sizes of the modes, group by group."""
+    """A grouping of modes that are taken for one: the sizes of the modes, group by group."""
 
     groups: list[tuple[int, ...]]
 
