@@ -157,7 +157,7 @@ def pyttb_apr(
             return WatchedKtensor(self.factor_matrices, self.weights)
 
         def normalize(self, *args: Any, mode: int | None = None, **kwargs: Any) -> ttb.ktensor:
-            super().normalize(*args, mode=mode, **kwargs)  # type: ignore[misc]
+            super().normalize(*args, mode=mode, **kwargs)
             # cp_apr normalises a single mode when it is done with it, the last one last.
             if mode == self.ndims - 1:
                 watch.look(plain_factors(self.weights, self.factor_matrices))
