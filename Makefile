@@ -4,11 +4,15 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# Python keeps the bytecode of what is imported, whatever the environment says: tests start many
+# processes. That of modules that nobody imports need not be made at installation.
+export PYTHONDONTWRITEBYTECODE :=
+PIP := $(BIN)/python -m pip install --quiet --no-compile
 
 .PHONY: demo cluster-demo test soak lint bench bench-quick clean
 
 demo: $(READY)
-	$(BIN)/python -m pip install --quiet --group demo
+	$(PIP) --group demo
 	$(BIN)/python examples/write_flights.py demo/flights.parquet
 	$(BIN)/smartcpd fit demo/flights.parquet --modes date,hour,destination,airline --rank 8 \
 		--out demo/flights --force
@@ -34,18 +38,18 @@ lint: $(READY)
 
 # Every case, hours of it; one alone: make bench CASE=growth. Writes benchmarks/RESULTS.md.
 bench: $(READY)
-	$(BIN)/python -m pip install --quiet --group bench
+	$(PIP) --group bench
 	$(BIN)/python -m benchmarks $(CASE)
 
 # Few seeds and repeats, in minutes. Writes benchmarks/quick/RESULTS.md.
 bench-quick: $(READY)
-	$(BIN)/python -m pip install --quiet --group bench
+	$(PIP) --group bench
 	$(BIN)/python -m benchmarks --quick $(CASE)
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --group dev -e ".[all]"
+	$(PIP) --upgrade pip
+	$(PIP) --group dev -e ".[all]"
 	touch $(READY)
 
 clean:
