@@ -67,7 +67,7 @@ class TestCounts:
 
     @pytest.mark.parametrize("solver", ["auto", "smd", "mm"])
     def test_threads_do_not_change_a_bit(self, solver):
-        big, _ = events((300, 40, 30), count=60_000)
+        big, _ = events((300, 40, 30), count=20_000)
         one, two = (
             fit(big, 3, "poisson", solver=solver, n_threads=n, random_state=0, max_epochs=40)
             for n in (1, 2)
@@ -82,6 +82,7 @@ class TestCounts:
 
     def test_as_good_as_pyttb(self):
         ttb = pytest.importorskip("pyttb")
+        X, _ = events((20, 15, 10), count=1500)
         start = fit(X, 3, "poisson", solver="mm", max_epochs=1, random_state=0).model
         guess = ttb.ktensor([np.array(A) for A in start.factors])
         data = ttb.sptensor(
