@@ -1,15 +1,17 @@
 # Two commands: `make demo` goes from a table of flights to a page about them, `make test` runs
-# every check. `make cluster-demo` shows a fit on a cluster of processes.
+# every check. `make docs` builds the site, `make docs-serve` shows it; `make cluster-demo` shows a
+# fit on a cluster of processes.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+SITE_READY := $(VENV)/.site-ready
 # Python keeps the bytecode of what is imported, whatever the environment says: tests start many
 # processes. That of modules that nobody imports need not be made at installation.
 export PYTHONDONTWRITEBYTECODE :=
 PIP := $(BIN)/python -m pip install --quiet --no-compile
 
-.PHONY: demo cluster-demo test soak lint bench bench-quick clean
+.PHONY: demo cluster-demo docs docs-quick docs-serve test soak lint bench bench-quick clean
 
 demo: $(READY)
 	$(PIP) --group demo
@@ -20,6 +22,22 @@ demo: $(READY)
 # Two worker processes on this machine; on a cluster: make cluster-demo SCHEDULER=tcp://host:8786
 cluster-demo: $(READY)
 	$(BIN)/python examples/cluster_demo.py $(SCHEDULER)
+
+# The site, in docs/_build/html: every warning is an error, and so is a link that leads nowhere.
+docs: $(SITE_READY)
+	$(SITE)
+
+# The same, but long examples of the gallery are shown without being run.
+docs-quick: $(SITE_READY)
+	SMARTCPD_QUICK_DOCS=1 $(SITE)
+
+PORT ?= 8000
+docs-serve: docs
+	$(BIN)/python -m http.server --directory docs/_build/html $(PORT)
+
+SITE = $(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going -b html docs docs/_build/html \
+	&& $(BIN)/python docs/_site/check_links.py docs/_build/html \
+	&& $(BIN)/python docs/_site/check_names.py docs/_build/html
 
 test: $(READY) lint
 	$(BIN)/python -m pytest
@@ -32,8 +50,8 @@ soak: $(READY)
 	$(BIN)/python tests/hostile/soak $(PART) --seed $(SEED) --seconds $(SECONDS)
 
 lint: $(READY)
-	$(BIN)/ruff check src tests benchmarks examples
-	$(BIN)/ruff format --check src tests benchmarks examples
+	$(BIN)/ruff check src tests benchmarks examples docs
+	$(BIN)/ruff format --check src tests benchmarks examples docs
 	$(BIN)/mypy
 
 # Every case, hours of it; one alone: make bench CASE=growth. Writes benchmarks/RESULTS.md.
@@ -52,6 +70,11 @@ $(READY): pyproject.toml
 	$(PIP) --group dev -e ".[all]"
 	touch $(READY)
 
+$(SITE_READY): $(READY)
+	$(PIP) --group docs
+	$(PIP) --no-deps --group gallery
+	touch $(SITE_READY)
+
 clean:
-	rm -rf $(VENV) build demo dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build demo dist docs/_build docs/gallery docs/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -9,7 +9,7 @@ from smartcpd.constraints.signs import Price
 
 @dataclass(frozen=True)
 class Sparsity(Price):
-    """Entries pay weight * sum |a|, which sets small ones to exactly 0.
+    """Entries pay ``weight * sum |a|``, which sets small ones to exactly 0.
 
     Parameters
     ----------

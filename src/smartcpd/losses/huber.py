@@ -16,7 +16,7 @@ class Huber(Loss):
     Distribution: x = m + noise of density exp(-l / dispersion), up to a factor: normal in the
     middle with exponential tails.  Link: identity.
 
-    l(x, m) = (x - m)² / 2 where |x - m| <= delta, else delta |x - m| - delta² / 2;
+    ``l(x, m) = (x - m)² / 2 where |x - m| <= delta, else delta |x - m| - delta² / 2``;
     derivative m - x, clipped to [-delta, delta].  Domain: m real.
 
     Matched mirror map: quadratic, through the curvature bound 1 (Jensen steps also need

@@ -116,7 +116,7 @@ def factor_match_score(A: Factors, B: Factors, weights: bool = False) -> float:
         They have the same shape. If their ranks differ, every component of the smaller is matched
         and the others are ignored.
     weights : bool
-        Multiply each product by 1 - |u - v| / max(u, v), with u and v the sizes of the two
+        Multiply each product by ``1 - |u - v| / max(u, v)``, with u and v the sizes of the two
         components (weight times norms of the columns), as in Acar, Dunlavy, Kolda and Mørup,
         *Scalable tensor factorizations for incomplete data* (2011).
 

@@ -27,7 +27,7 @@ def read(
 ) -> Tensor:
     """Read a tensor from a file; the end of its name says which kind of file it is.
 
-    ====================  ====================================================================
+    =====================  ===================================================================
     ``.tns``, ``.tns.gz``  FROSTT text: a nonzero a line, its indices counted from 1, its value
     ``.npy``               an array, mapped into memory
     ``.npz``               the only array of an archive, a sparse array saved by SciPy, or a
@@ -37,7 +37,7 @@ def read(
     ``.nc``                netCDF; the coordinates become labels
     ``.h5``, ``.hdf5``     a data set of an HDF5 file
     ``.parts``             a folder of parts, for sparse tensors larger than memory; opened only
-    ====================  ====================================================================
+    =====================  ===================================================================
 
     Where a file holds several arrays, name one after two colons: ``"runs.npz::X"``.
 
