@@ -8,7 +8,7 @@ from itertools import groupby
 import typer
 from typer.main import get_command
 
-from smartcpd._app.cli.app import app
+from smartcpd._app.cli.app import COMMANDS, app, command_of
 
 HEAD = """# Command line
 
@@ -21,7 +21,7 @@ def command_line_page() -> str:
     """Markdown with a section a command: what it does, how to call it, its options, examples."""
     program = get_command(app)
     context = typer.Context(program, info_name="smartcpd")
-    commands = {name: program.get_command(context, name) for name in program.list_commands(context)}
+    commands = {name: command_of(name) for name in COMMANDS}
     table = ["| command | what it does |", "|---|---|"]
     table += [
         f"| [`smartcpd {name}`](#smartcpd-{name}) | {_sentence(command.help)} |"
