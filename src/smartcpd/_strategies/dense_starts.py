@@ -156,16 +156,21 @@ class DenseStarts:
         return filling
 
     def _expanded(self, core: Core, components: list[np.ndarray]) -> np.ndarray:
-        """Components of a core as stacked factors; nonnegative models get the mean of the data."""
+        """Components of a core as stacked factors; nonnegative models get the mean of the data where
+        that lowers the loss."""
         if self.storage is not self.whole:
             core, components = self._split(core, components)
         factors = expanded(core, components, self.nonnegative, self.rng)
+        found = self.descents.inside(stack(factors))
         if self.problem.loss.domain is Domain.NONNEGATIVE:
             level = self.problem.loss.link(self.storage.mean())
             now = float(np.prod([A.mean(axis=0) for A in factors], axis=0).sum())
             if level > 0 and now > 0:
-                factors = [A * (level / now) ** (1 / len(factors)) for A in factors]
-        return self.descents.inside(stack(factors))
+                scaled = self.descents.inside(found * (level / now) ** (1 / len(factors)))
+                # A component of one outlier has the mean of the data at a size far beyond it, from
+                # where a descent falls to zero; least squares have its size right.
+                found = min(scaled, found, key=lambda A: self.descents.sample.estimate(A).loss)
+        return found
 
     def _split(self, core: Core, components: list[np.ndarray]) -> tuple[Core, list[np.ndarray]]:
         """Components of a core of joined modes as those of a core of all modes, after some sweeps
