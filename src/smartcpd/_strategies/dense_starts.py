@@ -38,6 +38,8 @@ FEW_EVENTS, MANY_EVENTS = 3, 30
 lot.
 """
 THIN_WIDTH, THIN_PASSES = 2, 15
+SMALLER = 3.0
+"""Steps in which the size of a start is lowered."""
 FILLINGS = 3
 """The number of times that missing cells are filled in by a fit to all cells so far."""
 
@@ -156,8 +158,8 @@ class DenseStarts:
         return filling
 
     def _expanded(self, core: Core, components: list[np.ndarray]) -> np.ndarray:
-        """Components of a core as stacked factors; nonnegative models get the mean of the data where
-        that lowers the loss."""
+        """Components of a core as stacked factors; nonnegative models get the mean of the data, or
+        less."""
         if self.storage is not self.whole:
             core, components = self._split(core, components)
         factors = expanded(core, components, self.nonnegative, self.rng)
@@ -166,11 +168,25 @@ class DenseStarts:
             level = self.problem.loss.link(self.storage.mean())
             now = float(np.prod([A.mean(axis=0) for A in factors], axis=0).sum())
             if level > 0 and now > 0:
-                scaled = self.descents.inside(found * (level / now) ** (1 / len(factors)))
-                # A component of one outlier has the mean of the data at a size far beyond it, from
-                # where a descent falls to zero; least squares have its size right.
-                found = min(scaled, found, key=lambda A: self.descents.sample.estimate(A).loss)
+                found = self._sized(found, level / now)
         return found
+
+    def _sized(self, A: np.ndarray, factor: float) -> np.ndarray:
+        """Factors whose model is multiplied, and made smaller as long as that lowers the loss.
+
+        A component of an outlier that has the mean of the data is far larger than it; a descent
+        from there would fall to zero, and stay.
+        """
+
+        def at(scale: float) -> tuple[float, np.ndarray]:
+            scaled = self.descents.inside(A * scale ** (1 / len(self.problem.shape)))
+            return self.descents.sample.estimate(scaled).loss, scaled
+
+        best, smaller = at(factor), at(factor / SMALLER)
+        while smaller[0] < best[0]:
+            factor /= SMALLER
+            best, smaller = smaller, at(factor / SMALLER)
+        return best[1]
 
     def _split(self, core: Core, components: list[np.ndarray]) -> tuple[Core, list[np.ndarray]]:
         """Components of a core of joined modes as those of a core of all modes, after some sweeps
