@@ -44,47 +44,42 @@ COMMUNICATION = 0.2
 def updated(
     held: Held,
     number: int,
-    totals: np.ndarray,
+    totals: list[np.ndarray],
     updates: int,
     rows: np.ndarray | None,
     counts: np.ndarray | None,
+    want_rows: bool,
     n_threads: int,
-) -> tuple[float, np.ndarray]:
-    """Make some updates on a shard; return its loss before and its expected counts after them.
+) -> tuple[float, np.ndarray, np.ndarray | None]:
+    """Make some updates on a shard; return its loss before, and its expected counts after them.
 
-    ``totals`` are the expected counts of all shards for the other modes. ``rows`` and ``counts``
-    come along where the worker does not have those of the round before.
+    Its rows come third if they are wanted. ``totals`` are the expected counts of all shards for the
+    other modes. ``rows`` and ``counts`` come along where the worker does not have those of the
+    round before. They are as they were when rows were fetched last; there is one of ``totals`` for
+    each round since, and what was lost is computed again.
     """
     row_range, state = held.shard.row_range, held.state
     if rows is not None and counts is not None:
         state.update(rows=rows, counts=counts)
     elif state.get("round") != number:
         raise LacksStateError
-    P, S = state["rows"], state["counts"]
+    P, S, value = state["rows"], state["counts"], 0.0
     others = _others(row_range.shape, row_range.mode)
-    rest, value = totals - S, 0.0
     A = np.empty((sum(row_range.shape), P.shape[1]))
     wanted = EventSum(losses.get("poisson"), "surplus", want_gradient=True)
-    for update in range(updates):
-        A[others] = _unit_others(rest + S, row_range.shape, row_range.mode)
-        A[row_range.local_rows] = P
-        found = summed(held, wanted, A, n_threads)
-        if update == 0:
-            # The sum of the model over these rows: columns of the other modes sum to one.
-            value = found.total + float(P.sum())
-        expected = np.maximum(-A * found.gradient, 0.0)
-        P, S = expected[row_range.local_rows], expected[others]
+    for total in totals:
+        rest = total - S
+        for update in range(updates):
+            A[others] = _unit_others(rest + S, row_range.shape, row_range.mode)
+            A[row_range.local_rows] = P
+            found = summed(held, wanted, A, n_threads)
+            if update == 0:
+                # The sum of the model over these rows: columns of the other modes sum to one.
+                value = found.total + float(P.sum())
+            expected = np.maximum(-A * found.gradient, 0.0)
+            P, S = expected[row_range.local_rows], expected[others]
     held.state = {"rows": P, "counts": S, "round": number + 1}  # type: ignore[dict-item]
-    return value, S
-
-
-def fetched(held: Held, number: int, rows: np.ndarray | None, n_threads: int) -> np.ndarray:
-    """Return the rows of a shard, or those that come along if the worker has none."""
-    if held.state.get("round") != number:
-        if rows is None:
-            raise LacksStateError
-        return rows
-    return held.state["rows"]
+    return value, S, P if want_rows else None
 
 
 def _others(shape: tuple[int, ...], mode: int) -> np.ndarray:
@@ -136,58 +131,58 @@ class Rounds:
     def _made_rounds(self) -> float:
         """Some rounds, then the factors as they are after them; the loss before them."""
         n_rounds = max(1, LEAST_UPDATES // self.updates)
-        value = math.nan
+        self._before = dict(self.counts)
+        self._since: list[np.ndarray] = []
+        value, rows = math.nan, list[Any]()
         for k in range(n_rounds):
-            found = self._round()
+            found, rows = self._round(want_rows=k == n_rounds - 1)
             value = found if k == 0 else value
             self.tracker.entries += self.updates * self.storage.nnz
             self.tracker.check_time()
-        rows = self.storage.pool.ask(
-            fetched,
-            lambda shard: (self.number, None),
-            lambda shard: (self.number, self._rows(shard)),
-        )
         A, mode = np.empty_like(self.A), self.storage.manifest.mode
         totals = self._totals()
         A[_others(self.storage.shape, mode)] = _unit_others(totals, self.storage.shape, mode)
-        for shard, found in zip(self.storage.pool.shards, rows, strict=True):
-            A[shard.row_range.rows] = found
+        for shard, found_rows in zip(self.storage.pool.shards, rows, strict=True):
+            A[shard.row_range.rows] = found_rows
         self.A = A
         return value / self.storage.n_observed
 
-    def _round(self) -> float:
-        asked = self.number, self._totals(), self.updates
+    def _round(self, want_rows: bool) -> tuple[float, list[Any]]:
+        """The loss before a round, and the rows of shards after it if they are wanted."""
+        totals = self._totals()
+        self._since.append(totals)
 
         def with_state(shard: Shard) -> tuple[Any, ...]:
-            return *asked, self._rows(shard), self._share(shard)
+            share = self._share(shard, self._before)
+            return self.number, self._since, self.updates, self._rows(shard), share, want_rows
 
         def without_state(shard: Shard) -> tuple[Any, ...]:
-            return *asked, None, None
+            return self.number, [totals], self.updates, None, None, want_rows
 
         known = with_state if self.number == 0 else without_state
         answers = self.storage.pool.ask(updated, known, with_state)
-        for shard, (_, counts) in zip(self.storage.pool.shards, answers, strict=True):
+        for shard, (_, counts, _) in zip(self.storage.pool.shards, answers, strict=True):
             self.counts[shard.number] = counts
         self.number += 1
-        return sum(value for value, _ in answers)
+        return sum(value for value, _, _ in answers), [rows for _, _, rows in answers]
 
     def _rows(self, shard: Shard) -> np.ndarray:
         """Return the rows of a shard as they were fetched last."""
         return self.A[shard.row_range.rows]
 
-    def _share(self, shard: Shard) -> np.ndarray:
+    def _share(self, shard: Shard, counts: dict[int, np.ndarray]) -> np.ndarray:
         """Return the expected counts of a shard; before the first round, by the size of rows."""
-        if shard.number in self.counts:
-            return self.counts[shard.number]
+        if shard.number in counts:
+            return counts[shard.number]
         others = _others(self.storage.shape, self.storage.manifest.mode)
         return self.A[others] * self._rows(shard).sum(axis=0)
 
     def _totals(self) -> np.ndarray:
         """Add up the expected counts in the order of shards, whoever holds them."""
         first, *others = self.storage.pool.shards
-        total = self._share(first).copy()
+        total = self._share(first, self.counts).copy()
         for shard in others:
-            total += self._share(shard)
+            total += self._share(shard, self.counts)
         return total
 
     def _adapt(self, before: Any) -> None:
