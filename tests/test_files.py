@@ -86,7 +86,8 @@ def test_unobserved_cells_stay_so(tmp_path):
         smartcpd.read(tmp_path / "X.npy", absent="unobserved")
 
 
-def test_npy_is_mapped(tmp_path):
+def test_large_npy_is_mapped(tmp_path, monkeypatch):
+    monkeypatch.setattr("smartcpd._data.tiled.opening.MAPPED", 100)
     np.save(tmp_path / "X.npy", DENSE)
     assert isinstance(smartcpd.read(tmp_path / "X.npy"), np.memmap)
 

@@ -105,3 +105,11 @@ def test_a_damaged_chunk(tmp_path):
         smartcpd.read(tmp_path / "x.zarr")
     with pytest.raises(InvalidDataError, match=r"X\[0:8, 0:6, 0:5\] cannot be read"):
         SmartCPD(2, max_memory=4000).fit(zarr.open(tmp_path / "x.zarr"))
+
+
+def test_a_file_that_is_cut_while_it_is_used(tmp_path):
+    path = tmp_path / "x.npy"
+    np.save(path, np.ones((300, 20)))
+    X = smartcpd.read(path)
+    os.truncate(path, 100)
+    assert X.sum() == 6000

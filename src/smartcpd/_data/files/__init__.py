@@ -29,7 +29,7 @@ def read(
 
     =====================  ===================================================================
     ``.tns``, ``.tns.gz``  FROSTT text: a nonzero a line, its indices counted from 1, its value
-    ``.npy``               an array, mapped into memory
+    ``.npy``               an array, mapped into memory from 64 MB on
     ``.npz``               the only array of an archive, a sparse array saved by SciPy, or a
                            tensor saved by `write`
     ``.mat``               MATLAB, version 5 to 7.3; also a sparse tensor of the Tensor Toolbox

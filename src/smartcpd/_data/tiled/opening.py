@@ -15,12 +15,19 @@ from smartcpd.errors import InvalidParameterError
 
 LOADED_SHARE = 0.5
 """The share of the memory that an array may take if it is loaded as a whole."""
+MAPPED = 1 << 26
+"""Bytes from which on a memory map stays one. A map of a file that somebody cuts short while it is
+in use ends the process."""
 
 
 def loaded_if_small(X: Any, max_memory: str | int | None = None) -> Any:
     """Return X, loaded if it is an array on disk that is small enough for it."""
-    found = None if isinstance(X, np.memmap) else source_of(X)
-    return X if found is None or _is_large(found, max_memory) else native(found.whole())
+    found = source_of(X)
+    if found is None or _is_large(found, max_memory):
+        return X
+    if isinstance(X, np.memmap):
+        return X if X.nbytes > MAPPED else np.array(X)
+    return native(found.whole())
 
 
 def _is_large(source: Source, max_memory: str | int | None) -> bool:
