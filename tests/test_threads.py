@@ -8,11 +8,11 @@ from smartcpd import losses
 from smartcpd._common import threads
 from smartcpd._data.opening import as_storage
 from smartcpd._fitting.fit import fit
-from smartcpd._objectives import objective_of
+from smartcpd._kernels.sweep import tiling
+from smartcpd._objectives import fibers, objective_of
 from smartcpd.errors import InvalidParameterError
 
-# At this size both threads get work, in passes over the data and in steps.
-SHAPE, RANK, N_FIBERS = (200, 120, 60), 30, 150
+SHAPE, RANK, N_FIBERS = (300, 25, 20), 12, 300
 two_threads = pytest.mark.skipif(
     numba.config.NUMBA_NUM_THREADS < 2, reason="this machine has one thread"
 )
@@ -21,6 +21,11 @@ two_threads = pytest.mark.skipif(
 @pytest.fixture(scope="module")
 def data():
     return np.random.default_rng(0).poisson(1.0, SHAPE).astype(np.uint8)
+
+
+def test_both_get_work(data):
+    assert data.size >= fibers.CELLS_WORTH_THREADS
+    assert tiling(SHAPE[0], N_FIBERS, RANK).worth_threads
 
 
 @two_threads
@@ -37,7 +42,7 @@ def test_value_and_gradient(data):
 
 
 @two_threads
-@pytest.mark.parametrize("choices", [{}, {"constraint": "simplex"}])
+@pytest.mark.parametrize("choices", [{}, {"constraint": "simplex"}, {"solver": "smd"}])
 def test_a_whole_fit(data, choices):
     given = {"n_fibers": N_FIBERS, "max_epochs": 2, "random_state": 0} | choices
     one, two = (fit(data, RANK, "poisson", n_threads=n, **given) for n in (1, 2))
@@ -62,3 +67,28 @@ def test_the_number_of_threads_is_restored():
         assert numba.get_num_threads() == 1
         raise RuntimeError
     assert numba.get_num_threads() == before
+
+
+class TestSharing:
+    @pytest.mark.parametrize("n_threads", [1, 2, 5])
+    @pytest.mark.parametrize("n_parts", [1, 2, 7])
+    def test_every_part_is_worked_on_once(self, n_parts, n_threads):
+        counts = np.zeros(n_parts, int)
+
+        def work(first, end):
+            counts[first:end] += 1
+
+        threads.share(work, n_parts, n_threads)
+        assert (counts == 1).all()
+
+    def test_an_error_of_any_thread_is_raised_when_all_have_ended(self):
+        ended = []
+
+        def work(first, end):
+            ended.append(first)
+            if first > 0:
+                raise ValueError("of a helper")
+
+        with pytest.raises(ValueError, match="of a helper"):
+            threads.share(work, 2, 2)
+        assert sorted(ended) == [0, 1]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import cache
+from itertools import pairwise
 
 import numba
 from threadpoolctl import ThreadpoolController
@@ -85,3 +87,28 @@ def limited_to(n_threads: int) -> Iterator[None]:
             yield
         finally:
             numba.set_num_threads(before)
+
+
+def share(work: Callable[[int, int], None], n_parts: int, n_threads: int) -> None:
+    """Call ``work(first, end)`` for ranges that together are ``range(n_parts)``, a thread each.
+
+    The work must leave the interpreter alone, as compiled loops do, and write to places of its own.
+    """
+    n_threads = min(n_threads, n_parts)
+    if n_threads <= 1:
+        work(0, n_parts)
+        return
+    ends = [n_parts * k // n_threads for k in range(n_threads + 1)]
+    others = [_helpers(os.getpid()).submit(work, *pair) for pair in pairwise(ends[1:])]
+    try:
+        work(*ends[:2])
+    finally:
+        wait(others)
+    for other in others:
+        other.result()
+
+
+@cache
+def _helpers(process: int) -> ThreadPoolExecutor:
+    """Return the threads that help the calling one; a forked process needs threads of its own."""
+    return ThreadPoolExecutor(int(numba.config.NUMBA_NUM_THREADS), "smartcpd")

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from smartcpd._common.stacked import offsets
+from smartcpd._common.threads import share
 from smartcpd._data.storage.events import Events
 from smartcpd._kernels.event_curvature import compiled_event_curvature_pass
 from smartcpd._kernels.events import CHUNK, compiled_event_pass
@@ -55,13 +56,10 @@ def event_sum(
     wide = padded(A)
     values = np.zeros(n_groups)
     G = np.zeros((n_groups if want_gradient else 0, *wide.shape))
-    parallel = n_threads > 1 and count >= EVENTS_WORTH_THREADS and n_groups > 1
-    compiled_event_pass(len(events.shape), parallel)(
-        events.unpack_block("float64"),
-        events.handle(),
-        offsets(events.shape),
-        np.empty(0, np.int64) if positions is None else positions,
-        bounds,
+    compiled = compiled_event_pass(len(events.shape))
+    where = events.unpack_block("float64"), events.handle(), offsets(events.shape)
+    chosen = np.empty(0, np.int64) if positions is None else positions
+    terms = (
         events.own_weights(),
         part == "surplus",
         value,
@@ -70,11 +68,14 @@ def event_sum(
         loss.params,
         want_gradient,
         wide,
-        values,
-        G,
     )
-    for part in G[1:]:
-        G[0] += part
+
+    def work(first: int, end: int) -> None:
+        compiled(*where, chosen, bounds[first : end + 1], *terms, values[first:end], G[first:end])
+
+    share(work, n_groups, n_threads if count >= EVENTS_WORTH_THREADS else 1)
+    for of_group in G[1:]:
+        G[0] += of_group
     return Sum(float(values.sum()), G[0, :, : A.shape[1]] if want_gradient else A)
 
 
@@ -88,22 +89,23 @@ def event_curvature_product(
     n_groups = bounds.size - 1
     wide = padded(A)
     G = np.zeros((n_groups, *wide.shape))
-    parallel = n_threads > 1 and len(events) >= EVENTS_WORTH_THREADS and n_groups > 1
-    compiled_event_curvature_pass(len(events.shape), parallel)(
-        events.unpack_block("float64"),
-        events.handle(),
-        offsets(events.shape),
-        bounds,
+    compiled = compiled_event_curvature_pass(len(events.shape))
+    where = events.unpack_block("float64"), events.handle(), offsets(events.shape)
+    terms = (
         events.own_weights(),
         loss.curvature_block("float64"),
         loss.params,
         behind,
         wide,
         padded(V),
-        G,
     )
-    for part in G[1:]:
-        G[0] += part
+
+    def work(first: int, end: int) -> None:
+        compiled(*where, bounds[first : end + 1], *terms, G[first:end])
+
+    share(work, n_groups, n_threads if len(events) >= EVENTS_WORTH_THREADS else 1)
+    for of_group in G[1:]:
+        G[0] += of_group
     return np.ascontiguousarray(G[0, :, : A.shape[1]])
 
 

@@ -12,7 +12,6 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numba import prange
 
 from smartcpd._kernels import kinds
 from smartcpd._kernels.compiling import subroutine
@@ -62,7 +61,7 @@ def curvature_pass(
     At_n = np.ascontiguousarray(A_n.T)
     Vt_n = np.ascontiguousarray(V[offsets[mode] : offsets[mode + 1]].T)
     n_rows = A_n.shape[0]
-    for group in prange(n_groups):
+    for group in range(n_groups):
         x_buffer = np.empty(batch * n_rows)
         m_buffer = np.empty(batch * n_rows)
         D_buffer = np.empty((batch, n_rows))
@@ -90,5 +89,5 @@ def curvature_pass(
 
 
 @cache
-def compiled_curvature_pass(parallel: bool) -> Any:
-    return kinds.compile_annotated(curvature_pass, parallel=parallel)
+def compiled_curvature_pass() -> Any:
+    return kinds.compile_annotated(curvature_pass)

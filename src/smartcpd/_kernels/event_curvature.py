@@ -9,7 +9,6 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numba import prange
 
 from smartcpd._kernels import kinds
 from smartcpd._kernels.compiling import subroutine
@@ -56,7 +55,7 @@ def make_event_curvature_pass(order: int) -> Any:
         subtracted, which is the part that the sum over all zeros contains already. A, V and G have
         padded rows.
         """
-        for group in prange(bounds.size - 1):
+        for group in range(bounds.size - 1):
             rows = np.empty((CHUNK, order), np.uint32)
             x = np.empty(CHUNK)
             m = np.empty(CHUNK)
@@ -80,5 +79,5 @@ def make_event_curvature_pass(order: int) -> Any:
 
 
 @cache
-def compiled_event_curvature_pass(order: int, parallel: bool) -> Any:
-    return kinds.compile_annotated(make_event_curvature_pass(order), order, parallel=parallel)
+def compiled_event_curvature_pass(order: int) -> Any:
+    return kinds.compile_annotated(make_event_curvature_pass(order), order)

@@ -11,7 +11,6 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numba import prange
 
 from smartcpd._kernels import kinds
 from smartcpd._kernels.compiling import Block, exact_subroutine, subroutine
@@ -127,7 +126,7 @@ def make_event_pass(order: int) -> Any:
         subtracted, since the sum over all zeros contains them already.
         """
         weighted = own_weights.size > 0
-        for group in prange(bounds.size - 1):
+        for group in range(bounds.size - 1):
             rows = np.empty((CHUNK, order), np.uint32)
             x = np.empty(CHUNK)
             m = np.empty(CHUNK)
@@ -159,5 +158,5 @@ def make_event_pass(order: int) -> Any:
 
 
 @cache
-def compiled_event_pass(order: int, parallel: bool) -> Any:
-    return kinds.compile_annotated(make_event_pass(order), order, parallel=parallel)
+def compiled_event_pass(order: int) -> Any:
+    return kinds.compile_annotated(make_event_pass(order), order)

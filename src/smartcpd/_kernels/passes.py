@@ -15,7 +15,6 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numba import prange
 
 from smartcpd._kernels import kinds
 from smartcpd._kernels.compiling import subroutine
@@ -113,7 +112,7 @@ def fiber_pass(
     A_n = A[offsets[mode] : offsets[mode + 1]]
     At_n = np.ascontiguousarray(A_n.T)
     n_rows = A_n.shape[0]
-    for group in prange(n_groups):
+    for group in range(n_groups):
         x_buffer = np.empty(batch * n_rows, A.dtype)
         m_buffer = np.empty(batch * n_rows, A.dtype)
         d_buffer = np.empty(batch * n_rows, A.dtype)
@@ -138,5 +137,5 @@ def fiber_pass(
 
 
 @cache
-def compiled_fiber_pass(dtype: str, parallel: bool) -> Any:
-    return kinds.compile_annotated(fiber_pass, dtype=dtype, parallel=parallel)
+def compiled_fiber_pass(dtype: str) -> Any:
+    return kinds.compile_annotated(fiber_pass, dtype=dtype)

@@ -10,7 +10,6 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numba import prange
 
 from smartcpd._kernels import kinds
 from smartcpd._kernels.compiling import subroutine
@@ -127,7 +126,7 @@ def row_terms(
     """
     n_rows, n_cells = x.shape
     weighted = w.size > 0
-    for i in prange(n_rows):
+    for i in range(n_rows):
         m_buffer = np.empty(CELLS_AT_ONCE)
         d_buffer = np.empty(CELLS_AT_ONCE)
         bent = np.empty((2, CELLS_AT_ONCE))
@@ -152,5 +151,5 @@ def row_terms(
 
 
 @cache
-def compiled_row_terms(parallel: bool) -> Any:
-    return kinds.compile_annotated(row_terms, parallel=parallel)
+def compiled_row_terms() -> Any:
+    return kinds.compile_annotated(row_terms)

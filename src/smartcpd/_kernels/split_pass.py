@@ -11,7 +11,6 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numba import prange
 
 from smartcpd._kernels import kinds
 from smartcpd._kernels.copying import add_matrix
@@ -48,7 +47,7 @@ def split_pass(
     rank = A.shape[1]
     At_n = np.ascontiguousarray(A[offsets[mode] : offsets[mode + 1]].T)
     n_rows = At_n.shape[1]
-    for group in prange(n_groups):
+    for group in range(n_groups):
         x_buffer = np.empty(batch * n_rows, A.dtype)
         m_buffer = np.empty(batch * n_rows, A.dtype)
         d_buffer = np.empty(batch * n_rows, A.dtype)
@@ -73,5 +72,5 @@ def split_pass(
 
 
 @cache
-def compiled_split_pass(dtype: str, parallel: bool) -> Any:
-    return kinds.compile_annotated(split_pass, dtype=dtype, parallel=parallel)
+def compiled_split_pass(dtype: str) -> Any:
+    return kinds.compile_annotated(split_pass, dtype=dtype)

@@ -19,7 +19,6 @@ from smartcpd._methods.tracker import Tracker
 from smartcpd._objectives import Estimate, objective_of
 from smartcpd._objectives.cell_sample import CellSample
 from smartcpd._objectives.dense import DenseObjective
-from smartcpd._objectives.fibers import CELLS_WORTH_THREADS
 from smartcpd._problem.bounds import bounds
 from smartcpd._problem.checkpoints.values import kept_value
 from smartcpd._problem.history import Status
@@ -122,8 +121,7 @@ class Descents:
 
     def compile(self, A: np.ndarray) -> None:
         """Have everything compiled before a clock starts."""
-        n_cells = CELLS_WORTH_THREADS if self.n_threads > 1 else 1
-        some = self.objective.sampled(n_cells, np.random.default_rng(0))
+        some = self.objective.sampled(1, np.random.default_rng(0))
         for dtype in PRECISIONS:
             some.gradient(A.astype(dtype))
         compiled_coupled_solve()
@@ -235,7 +233,7 @@ class _Descent:
         return self._row()
 
     def move(self) -> Candidate | None:
-        """Where the descent ended, if it did."""
+        """Return the point at which the descent ended, or None while it goes on."""
         settled = self._judged(self._promised, self._gained)
         if settled is not None:
             stuck = self._promised == self._gained == 0.0

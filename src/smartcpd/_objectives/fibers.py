@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from smartcpd._common.stacked import offsets
+from smartcpd._common.threads import share
 from smartcpd._kernels.compiling import Block
 from smartcpd._kernels.curvature import compiled_curvature_pass
 from smartcpd._kernels.passes import compiled_fiber_pass
@@ -59,20 +60,16 @@ class FiberPass:
         n_groups, dtype, A = _prepared(A)
         values = np.zeros(n_groups)
         G, C = (np.zeros((n_groups, self.shape[self.mode], A.shape[1])) for _ in range(2))
-        compiled = compiled_split_pass(dtype, self._parallel(None))
-        for part in self._groups(None, n_groups):
-            compiled(
-                *self._reading(dtype, part),
-                *self._values(dtype),
-                self.loss.derivative_block(dtype),
-                self.loss.convex_block(dtype),
-                self.loss.params,
-                want_value,
-                A,
-                values,
-                G,
-                C,
-            )
+        compiled = compiled_split_pass(dtype)
+        terms = (
+            *self._values(dtype),
+            self.loss.derivative_block(dtype),
+            self.loss.convex_block(dtype),
+            self.loss.params,
+            want_value,
+            A,
+        )
+        self._run(compiled, dtype, None, terms, (values, G, C))
         return float(values.sum()), _in_order(G), _in_order(C)
 
     def curvature_product(
@@ -82,16 +79,8 @@ class FiberPass:
         n_groups, dtype, A = _prepared(A.astype(np.float64))
         V = np.ascontiguousarray(V, dtype=np.float64)
         sums = np.zeros((n_groups, *A.shape))
-        compiled = compiled_curvature_pass(self._parallel(fibers))
-        for part in self._groups(fibers, n_groups):
-            compiled(
-                *self._reading(dtype, part),
-                self.loss.curvature_block(dtype),
-                self.loss.params,
-                A,
-                V,
-                sums,
-            )
+        terms = self.loss.curvature_block(dtype), self.loss.params, A, V
+        self._run(compiled_curvature_pass(), dtype, fibers, terms, (sums,))
         return _in_order(sums)
 
     def _sum(
@@ -100,19 +89,37 @@ class FiberPass:
         n_groups, dtype, A = _prepared(A)
         values = np.zeros(n_groups)
         sums = np.zeros((n_groups if want_gradient else 1, *A.shape))
-        compiled = compiled_fiber_pass(dtype, self._parallel(fibers))
-        for part in self._groups(fibers, n_groups):
-            compiled(
-                *self._reading(dtype, part),
-                *self._values(dtype),
-                self.loss.derivative_block(dtype),
-                self.loss.params,
-                want_gradient,
-                A,
-                values,
-                sums,
-            )
+        terms = (
+            *self._values(dtype),
+            self.loss.derivative_block(dtype),
+            self.loss.params,
+            want_gradient,
+            A,
+        )
+        self._run(compiled_fiber_pass(dtype), dtype, fibers, terms, (values, sums))
         return float(values.sum()), _in_order(sums)
+
+    def _run(
+        self,
+        compiled: Any,
+        dtype: str,
+        fibers: np.ndarray | None,
+        terms: tuple[Any, ...],
+        sums: tuple[np.ndarray, ...],
+    ) -> None:
+        """Make a compiled pass over fibers; threads share its groups, whose sums are apart."""
+        n_cells = math.prod(self.shape) if fibers is None else len(fibers) * self.shape[self.mode]
+        n_threads = self.n_threads if n_cells >= CELLS_WORTH_THREADS else 1
+        for part in self._groups(fibers, len(sums[0])):
+
+            def work(first: int, end: int, part: np.ndarray = part) -> None:
+                compiled(
+                    *self._reading(dtype, part[first:end]),
+                    *terms,
+                    *(of_groups[first:end] for of_groups in sums),
+                )
+
+            share(work, len(part), n_threads)
 
     def _groups(self, fibers: np.ndarray | None, n_groups: int) -> Iterator[np.ndarray]:
         """Fibers in groups (groups x fibers x N): whole groups first, then what is left over."""
@@ -138,13 +145,6 @@ class FiberPass:
         for start in range(0, n_fibers, FIBERS_A_CALL):
             ids = np.arange(start, min(start + FIBERS_A_CALL, n_fibers))
             yield np.stack(np.unravel_index(ids, shape), axis=1)
-
-    def _parallel(self, fibers: np.ndarray | None) -> bool:
-        """Whether threads share a pass; the same for all its parts, so that one variant of the
-        compiled code will do.
-        """
-        n_cells = math.prod(self.shape) if fibers is None else len(fibers) * self.shape[self.mode]
-        return self.n_threads > 1 and n_cells >= CELLS_WORTH_THREADS
 
     def _reading(self, dtype: str, fibers: np.ndarray) -> tuple[Any, ...]:
         """Return the arguments that tell a compiled pass where its cells are."""

@@ -10,7 +10,6 @@ import numpy as np
 
 from smartcpd._data.event_sums import Sum, event_curvature_product, event_sum
 from smartcpd._data.storage import SparseTensor
-from smartcpd._kernels.events import compiled_event_pass
 from smartcpd._objectives import backgrounds
 from smartcpd._objectives.backgrounds import Background
 from smartcpd._objectives.backgrounds.quadratic import square_product
@@ -82,7 +81,6 @@ class SparseObjective:
             assert hot is not None
             for want_gradient in (True, False):
                 hot.sum(A, want_gradient)
-        compiled_event_pass(order, self.n_threads > 1)
 
     def with_background(self, A: np.ndarray) -> SparseObjective:
         """The same objective with a quick background that is good near A."""

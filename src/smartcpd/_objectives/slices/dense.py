@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from smartcpd._common.threads import share
 from smartcpd._data.storage import Dense
 from smartcpd._kernels.row_terms import compiled_row_terms
 from smartcpd._objectives.slices.sums import RowSums, entries_a_pass, slices_of, wide_factors
@@ -16,6 +17,8 @@ from smartcpd.losses import Loss
 
 CELLS_AT_ONCE = 1 << 18
 """Number of cells that are copied to float64 at once, with the products of their rows."""
+CELLS_WORTH_THREADS = 1 << 13
+"""Number of cells whose terms take longer than a second thread takes to begin."""
 
 Block = tuple[slice | int, ...]
 Piece = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -51,7 +54,7 @@ class DenseSlices:
     def _summed(self, A: np.ndarray, want_derivatives: bool, expected: bool = False) -> RowSums:
         """Return the sums, with the upper triangles of the Hessians."""
         loss, sums = self.loss, RowSums.zeros(*A.shape)
-        add = compiled_row_terms(self.n_threads > 1)
+        compiled = compiled_row_terms()
         A = np.require(A, np.float64, ["C", "W"])
         blocks = (
             loss.values_block("float64"),
@@ -61,7 +64,20 @@ class DenseSlices:
         for x, w, Ht in self._pieces(len(A)):
             if expected:
                 x = np.require(loss.typical_data(A @ Ht), np.float64, ["C", "W"])
-            add(x, w, *blocks, loss.params, want_derivatives, A, Ht, *sums)
+
+            def work(first: int, end: int, x: Any = x, w: Any = w, Ht: Any = Ht) -> None:
+                compiled(
+                    x[first:end],
+                    w[first:end],
+                    *blocks,
+                    loss.params,
+                    want_derivatives,
+                    A[first:end],
+                    Ht,
+                    *(of_rows[first:end] for of_rows in sums),
+                )
+
+            share(work, len(x), self.n_threads if x.size >= CELLS_WORTH_THREADS else 1)
         return sums
 
     def _pieces(self, n_rows: int) -> Iterable[Piece]:
