@@ -1,6 +1,7 @@
 """Compiled code: its precision, and a cache that is kept as long as it is right, and no longer."""
 
 import ast
+import importlib
 import os
 import shutil
 import subprocess
@@ -15,14 +16,15 @@ from numba import types
 
 import smartcpd
 from smartcpd import losses
-from smartcpd._kernels import kept_code, turns
+from smartcpd._kernels import ahead, kept_code, turns
 from smartcpd._kernels.compiling import in_precision, inline
 from smartcpd._kernels.turns import Turn
+from smartcpd._strategies.dense import NEEDED_LATER
 
 PACKAGE = Path(smartcpd.__file__).resolve().parent
 OFFSET = 0.1
 COUNT = 3
-NOTICE = "compiling for this machine"
+NOTICE = "compiling what this kind of problem needs"
 
 
 def with_literal(x):
@@ -185,6 +187,32 @@ for scale in (1.0, 2.0):
     loss = losses.custom(lambda x, m: scale * (x - m) ** 2, lambda x, m: 2.0 * scale * (m - x))
     print(loss.value_block("float64")(np.array([3.0]), np.array([1.0]), loss.params))
 """
+
+
+AHEAD = """
+import time
+from smartcpd._kernels import ahead, row_sums
+from smartcpd._kernels.kept_code import is_kept
+assert not is_kept(row_sums.add_cells)
+ahead.compile_ahead("row_sums.add_cells")
+until = time.monotonic() + 100
+while not is_kept(row_sums.add_cells) and time.monotonic() < until:
+    time.sleep(0.05)
+kernel = row_sums.compiled_add_cells()
+print(len(kernel.stats.cache_misses))
+"""
+
+
+def test_what_another_process_compiled_ahead_is_found(sources):
+    assert run(AHEAD, sources)[0][0].split() == ["0"]
+
+
+def test_what_a_dense_search_needs_later_can_be_named():
+    for kernel in NEEDED_LATER:
+        ahead._is_kept(kernel)
+        module, _, function = kernel.partition(":")[0].partition(".")
+        module = importlib.import_module(f"smartcpd._kernels.{module}")
+        assert callable(getattr(module, f"compiled_{function}"))
 
 
 def test_a_second_process_does_not_compile():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from interpreted import interpreted
 
 from smartcpd._common.factors import same_components
 from smartcpd._common.stacked import offsets
@@ -54,7 +55,7 @@ def test_compiled_equals_interpreted(shape, dtype):
     starts = Starts(core.astype(dtype), rng.standard_normal((2, sum(shape), 2)).astype(dtype))
     plain = Starts(starts.core, starts.factors.copy())
     starts.sweep(4)
-    core_sweeps(
+    interpreted(core_sweeps)(
         plain.core.reshape(-1, shape[-1]),
         np.array(shape),
         offsets(shape),

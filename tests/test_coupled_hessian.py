@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from interpreted import interpreted
 
 from smartcpd._common.stacked import offsets, parts, unstack
 from smartcpd._kernels.coupled_solve import compiled_coupled_solve, coupled_solve, curve
@@ -65,7 +66,9 @@ def test_product_is_that_of_the_dense_matrix(shape):
     V = np.random.default_rng(1).standard_normal(A.shape)
     out = np.empty_like(A)
     moments, mixed = np.empty((len(shape), 3, 3)), np.empty((3, 3))
-    curve(weighted, u, places, blocks, pairs, np.zeros_like(damping), V, moments, mixed, out)
+    interpreted(curve)(
+        weighted, u, places, blocks, pairs, np.zeros_like(damping), V, moments, mixed, out
+    )
     expected = dense(A, shape, weights) @ V.ravel()
     np.testing.assert_allclose(out.ravel(), expected, rtol=1e-10, atol=1e-12)
 
@@ -91,7 +94,7 @@ def test_compiled_equals_interpreted(shape):
     A, hessian, _ = made(shape)
     G, free = np.random.default_rng(3).standard_normal(A.shape), np.ones(A.shape, bool)
     found = [np.empty_like(A) for _ in range(2)]
-    for solve, X in zip((compiled_coupled_solve(), coupled_solve), found, strict=True):
+    for solve, X in zip((compiled_coupled_solve(), interpreted(coupled_solve)), found, strict=True):
         solve(*arguments(hessian), G, free, 1e-3, 3, X)
     np.testing.assert_allclose(*found, rtol=1e-6)
 

@@ -22,6 +22,7 @@ from smartcpd._fitting.other_units import OtherUnits
 from smartcpd._fitting.progress import Progress
 from smartcpd._fitting.unobserved import without_unobserved_rows
 from smartcpd._fitting.warning import warn_of
+from smartcpd._kernels.notices import compilation
 from smartcpd._methods.base import Epoch, Method, Settings
 from smartcpd._objectives import Estimate
 from smartcpd._problem.checkpoints import Identity, entropy_in, opened
@@ -264,6 +265,7 @@ def fit(
                 own_start=_is_random(init) or warm is not None,
             )
             best = restarts.best(starts, streams)
+    compilation.tell()
     found = best.result
     factors, remark = without_unobserved_rows(problem, found.factors)
     said = (found.status.reason, remark, problem.loss_remark)

@@ -11,7 +11,7 @@ Four things here differ from a plain ``numba.njit(cache=True)``:
 
 from __future__ import annotations
 
-import sys
+import time
 import types as pytypes
 import warnings
 from collections.abc import Callable
@@ -25,6 +25,8 @@ from numba.core.errors import NumbaExperimentalFeatureWarning
 from numba.extending import typeof_impl
 
 from smartcpd._kernels.kept_code import KeptCode, is_from_sources
+from smartcpd._kernels.linked import LinkedCompiler
+from smartcpd._kernels.notices import compilation
 
 # Numba warns at every use of functions as arguments, a feature it has shipped since 2019.
 warnings.filterwarnings("ignore", category=NumbaExperimentalFeatureWarning)
@@ -32,12 +34,16 @@ warnings.filterwarnings("ignore", category=NumbaExperimentalFeatureWarning)
 # NaN and infinity keep their meaning (they are how divergence is noticed), so no "nnan" or "ninf".
 FASTMATH = {"contract", "nsz", "arcp", "reassoc", "afn"}
 
-subroutine = partial(numba.njit, error_model="numpy", fastmath=FASTMATH, no_cfunc_wrapper=True)
-"""Marks a function that compiled functions call; C cannot, which saves time of compilation."""
-exact_subroutine = partial(numba.njit, error_model="numpy", no_cfunc_wrapper=True)
-"""Marks one whose floating-point operations are done as they are written."""
-
-_announced = False
+exact_subroutine = partial(
+    numba.njit,
+    error_model="numpy",
+    no_cfunc_wrapper=True,
+    no_cpython_wrapper=True,
+    pipeline_class=LinkedCompiler,
+)
+"""Marks a function that compiled functions call, and they alone: neither Python nor C can."""
+subroutine = partial(exact_subroutine, fastmath=FASTMATH)
+"""Marks one whose floating-point operations may be done in another order."""
 
 
 class Block(types.WrapperAddressProtocol):
@@ -70,18 +76,6 @@ def _type_of_block(block: Block, context: Any) -> Any:
     return block.type
 
 
-def _announce_once() -> None:
-    """Say that the first use on a machine compiles, which takes seconds and looks like a hang."""
-    global _announced
-    if not _announced:
-        _announced = True
-        print(
-            "smartcpd: compiling for this machine (once; later runs start at once) ...",
-            file=sys.stderr,
-            flush=True,
-        )
-
-
 def in_precision(function: Callable[..., Any], dtype: Any) -> Callable[..., Any]:
     """A copy of ``function`` whose float literals and globals have the precision ``dtype``."""
     narrow = np.dtype(dtype) != np.float64
@@ -98,12 +92,8 @@ def in_precision(function: Callable[..., Any], dtype: Any) -> Callable[..., Any]
 
 
 def inline(function: Callable[..., Any], dtype: Any = np.float64) -> Any:
-    """A scalar function to be called from other compiled functions (it gets inlined there).
-
-    Python must not call it: the code that would let it do so is left out, since it takes as long to
-    compile as the function itself.
-    """
-    return subroutine(in_precision(function, dtype), no_cpython_wrapper=True)
+    """A scalar function to be called from other compiled functions (it gets inlined there)."""
+    return subroutine(in_precision(function, dtype))
 
 
 def compile_kernel(
@@ -134,10 +124,13 @@ def compile_kernel(
         dispatcher.compile(signature)
     else:
         assert is_from_sources(function), f"{function} needs a module that is not part of the key"
-        dispatcher._cache = kept = KeptCode(function, _announce_once)
+        dispatcher._cache = kept = KeptCode(function, compilation.announce)
+        began = time.perf_counter()
         try:
             dispatcher.compile(signature)
         finally:
             kept.turn.end()
+        if kept.missed:
+            compilation.took(name, time.perf_counter() - began)
     dispatcher.disable_compile()
     return dispatcher

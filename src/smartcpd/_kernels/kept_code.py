@@ -31,6 +31,8 @@ from smartcpd._kernels.turns import Turn
 
 SOURCES = ("_kernels", "_objectives", "constraints", "losses", "mirrors", "steps")
 """Packages that hold every function that is compiled, and every constant that those use."""
+ALONE = "smartcpd-"
+"""How the name begins of a folder that belongs to one process."""
 UNUSED_DAYS = 90
 """Code that no process has asked for in so many days is removed."""
 
@@ -47,6 +49,7 @@ class KeptCode(FunctionCache):
         self._impl_class = _Impl
         super().__init__(function)
         self._announce = announce
+        self.missed = False
         self.turn = Turn(Path(self.cache_path) / f"{self._impl.filename_base}.lock")
 
     def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
@@ -56,6 +59,7 @@ class KeptCode(FunctionCache):
         """Return the code, if it is on disk; else wait for a process that is compiling it now."""
         found = self._readable(sig, target_context)
         if found is None:
+            self.missed = True
             self._announce()
             _remove_unused()
             self.turn.wait()
@@ -111,6 +115,13 @@ def key_of(function: Callable[..., Any]) -> str:
 def is_from_sources(function: Callable[..., Any]) -> bool:
     """Whether all that a function is compiled from is part of the key."""
     return all(module is not None for module in _modules_of(function))
+
+
+def is_kept(function: Callable[..., Any]) -> bool:
+    """Whether a variant of a function is on disk, compiled from its sources as they are."""
+    module = function.__module__.removeprefix("smartcpd.")
+    pattern = f"{module}.{function.__name__}.*-{key_of(function)[:20]}.*nbi"
+    return any(folder().glob(pattern))
 
 
 def _modules_of(function: Any) -> Iterator[str | None]:
@@ -180,10 +191,15 @@ def folder() -> Path:
         path.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=path).close()
     except OSError:
-        own = Path(tempfile.mkdtemp(prefix="smartcpd-"))
+        own = Path(tempfile.mkdtemp(prefix=ALONE))
         atexit.register(shutil.rmtree, own, ignore_errors=True)
         return own
     return path
+
+
+def keeps_for_others() -> bool:
+    """Whether other processes find the code that this one compiles."""
+    return not folder().name.startswith(ALONE)
 
 
 @cache

@@ -128,7 +128,10 @@ def sweep(
     rank = A.shape[1]
     H = np.empty((n_fibers, rank), A.dtype)
     Ht = np.empty((rank, n_fibers), A.dtype)
-    G = np.empty((shape.max(), rank), A.dtype)
+    longest = 0
+    for n_rows in shape:
+        longest = max(longest, n_rows)
+    G = np.empty((longest, rank), A.dtype)
     C = np.empty_like(G)
     D = np.empty_like(G)
     Gamma = np.empty_like(G)

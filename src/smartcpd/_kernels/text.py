@@ -10,16 +10,16 @@ watching the end, and take half the time that they take over an array.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from typing import Annotated, Any
 
-import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
 from smartcpd._kernels import kinds
+from smartcpd._kernels.compiling import exact_subroutine
 
 Text = Annotated[Any, types.Array(types.uint8, 1, "C", readonly=True)]
 Bytes = Annotated[Any, types.uint8[::1]]
@@ -70,7 +70,7 @@ POWERS_OF_FIVE = np.array(
 
 
 # These are inlined because a call for each number would cost as much as reading it.
-inlined = numba.njit(error_model="numpy", forceinline=True)
+inlined = partial(exact_subroutine, forceinline=True)
 
 
 @intrinsic

@@ -21,6 +21,8 @@ from smartcpd.sampling import Draws
 from smartcpd.steps import Probe
 
 N_PROBES = 4
+SLOTS = 4
+"""The compiled loop has room for a multiple of so many rules, so that nearly all fits share one."""
 
 
 class Sweeper:
@@ -110,6 +112,7 @@ class Sweeper:
         kinds = [(type(m), type(c)) for m, c in rules]
         distinct = [rules[kinds.index(kind)] for kind in dict.fromkeys(kinds)]
         slots = [list(dict.fromkeys(kinds)).index(kind) for kind in kinds]
+        distinct += distinct[:1] * (-len(distinct) % SLOTS)
         needs_convex = phase.step.needs_convex_part
         # Where nothing reads the dual, a trivial map stands in and the real one is not compiled.
         reads_dual = needs_convex or any(
@@ -191,7 +194,7 @@ class Sweeper:
         return storage.n_cells / storage.n_observed if self.settings.n_fibers else 1.0
 
     def _units(self, A: np.ndarray) -> list[float]:
-        """What changes a typical entry of each factor by about its own size, in the dual."""
+        """Return the dual step that changes a typical entry of each factor by about its size."""
         parts = np.split(A.astype(np.float64), offsets(self.problem.shape)[1:-1])
         typical = [float(np.sqrt(np.mean(part**2))) or 1.0 for part in parts]
         return [phi.unit(a) for phi, a in zip(self.phase.mirrors, typical, strict=True)]

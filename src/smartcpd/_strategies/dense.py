@@ -18,6 +18,7 @@ import numpy as np
 
 from smartcpd._common.factors import same_components
 from smartcpd._common.stacked import stack, unstack
+from smartcpd._kernels.ahead import compile_ahead
 from smartcpd._methods.base import Comparison, Ended, Observer, Result, Settings
 from smartcpd._methods.dense_descent import check_dense, finished, is_crowded, quasi_newton
 from smartcpd._methods.descents import Candidate, Descents
@@ -32,6 +33,13 @@ from smartcpd._strategies.heats import Heats
 from smartcpd._strategies.starts import random_factors
 from smartcpd.losses import Dispersion
 
+NEEDED_LATER = (
+    "bounded_rows.bounded_rows",
+    "row_terms.row_terms",
+    "core_sweeps.core_sweeps:float64",
+    "coupled_solve.coupled_solve",
+)
+"""Kernels that a search asks for after those that it begins with, the last one first."""
 AGREED_STEPS, ALIKE = 60, 0.7
 """A start that was found twice is trusted if its finish takes no more steps than this, and leaves
 its components alike, by the product of their cosines."""
@@ -45,22 +53,22 @@ FEW_CELLS, RUNS_OF_FEW_CELLS = 1 << 17, 4
 agree may have met in the same poor place.
 """
 STARTS, MOST_STARTS = 3, 9
-"""How many more starts compete for each further run, and how many at the most."""
+"""The number of starts that join the competition for each further run, and the most of them."""
 OFTEN, CROWDED_FOUND = 1 / 3, 3
 """The share of runs that must have found the best one, and their number where a model is crowded.
 """
 DISPERSED = 1.5
 """The dispersion up to which a loss that knows how widely data scatters explains all of it."""
 COMPARED = 5e-4
-"""What a run that is to be compared may still gain, relative to the resolution of the loss."""
+"""The gain that a run may leave before it is compared, relative to the loss's resolution."""
 COMPRESSED = "a compressed tensor"
-"""What runs share whose starts are least squares on a core."""
+"""The common origin of runs whose starts are least squares on a core."""
 AS_LOW, DECISIVE = 0.5, math.log(100.0)
 """A solution may be kept though its loss is not the lowest: the most standard errors between the
 two, and the least gain in the logarithm of its probability (Jeffreys calls that decisive).
 """
 CROWDED_CARE = 0.1
-"""Where a model is crowded, runs are compared by this share of what they are compared by else."""
+"""The share of the usual tolerance by which runs are compared where a model is crowded."""
 
 
 class DenseSearch:
@@ -83,6 +91,7 @@ class DenseSearch:
 
     def from_scratch(self) -> Result:
         A = stack(random_factors(self.problem, self.problem.rank, self.rng))
+        compile_ahead(*NEEDED_LATER)
         self.descents.compile(A)
         self.starts.compile()
         self.tracker.begin_with(self.descents.inside(A))
@@ -162,7 +171,7 @@ class DenseSearch:
 
     @property
     def _n_starts(self) -> int:
-        """How many starts compete for the next run: the more, the longer nothing is decided."""
+        """Return how many starts compete for the next run: more, the longer nothing is decided."""
         if self.crowded:
             return 1
         return min(max(1, STARTS * (len(self.runs) - 1)), MOST_STARTS)
@@ -227,7 +236,7 @@ class DenseSearch:
         ]
 
     def _findings(self, chosen: Candidate) -> Findings:
-        """What all runs say together about one of them."""
+        """Return what all runs together say about one of them."""
         runs = {
             id(run): Run(
                 unstack(run.A, self.problem.shape), run.loss, run.settled, frozenset(run.origins)
