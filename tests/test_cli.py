@@ -439,8 +439,9 @@ class TestManners:
 
     def test_commands_are_listed_by_what_their_help_says_first(self, run):
         for command, summary in COMMANDS.items():
-            module = importlib.import_module(f"smartcpd._app.cli.{command}")
-            assert summary == inspect.getdoc(getattr(module, command)).partition("\n\n")[0]
+            function = command.replace("-", "_")
+            module = importlib.import_module(f"smartcpd._app.cli.{function}")
+            assert summary == inspect.getdoc(getattr(module, function)).partition("\n\n")[0]
             assert f" {command} " in run("--help")[1]
 
     def test_the_list_of_commands_imports_none_of_them(self):

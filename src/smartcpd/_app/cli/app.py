@@ -35,9 +35,10 @@ COMMANDS = {
     "compare": "Match the components of two runs and say how alike they are.",
     "check": "Say what a file holds, which losses can describe it, and how to fit it.",
     "convert": "Write a tensor in another format; .npz, .nc and .parts keep labels.",
+    "warm-up": "Compile what fits need before the first one, for images and shared machines.",
     "paper": "Run an experiment of the paper: figures, tables and raw runs.",
 }
-"""Modules of this package, each with a function of its name, and what these do.
+"""Commands, and what they do. Each is a function in a module of its name.
 
 A module is imported when its command is run; the list of commands is printed from here.
 """
@@ -59,10 +60,11 @@ class Program(Group):
 
 def command_of(name: str) -> Any:
     """Import a command."""
-    module = importlib.import_module(f"smartcpd._app.cli.{name}")
+    function = name.replace("-", "_")
+    module = importlib.import_module(f"smartcpd._app.cli.{function}")
     alone = typer.Typer(**SHARED, add_completion=False)
     alone.command(name, cls=Command, epilog=getattr(module, "EXAMPLES", None))(
-        guarded(ungrouped(getattr(module, name)))
+        guarded(ungrouped(getattr(module, function)))
     )
     return typer.main.get_command(alone)
 
