@@ -1,4 +1,8 @@
-"""Time to import, to compile at the first fit ever, and to the first epoch of a second process."""
+"""Imports, commands, first fits ever, and the first epoch of a second process.
+
+Every figure is the time of a new process, with the bytecode of all modules on disk. First fits have
+a cache of compiled code that was empty before; "later" ones follow in the same cache.
+"""
 
 from __future__ import annotations
 
@@ -6,63 +10,92 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 
 from benchmarks.results import Method, Remark, Result, Row, Spread, Verdict
 
-IMPORT = """
+FIRST_EPOCH = """
+import numpy as np
+from smartcpd import SmartCPD
+SmartCPD(2, "poisson", callback=lambda report: report.record.epoch == 1).fit(np.load({path!r}))
+"""
+KINDS = (
+    ("dense counts", "datasets.count(S, 20, random_state=0).data", 20, "poisson"),
+    ("sparse counts", "datasets.events(S, 5, n_events=20_000, random_state=0).data", 5, "poisson"),
+    ("dense yes/no", "datasets.binary(S, 5, random_state=0).data", 5, "bernoulli-odds"),
+    ("dense gamma", "datasets.gamma(S, 5, random_state=0).data", 5, "gamma"),
+)
+A_FIT = """
 import time
+from smartcpd import SmartCPD, datasets
+S = (100, 100, 100)
+X = {X}
 began = time.perf_counter()
-from smartcpd import decompose
+SmartCPD({rank}, {loss!r}, random_state=0).fit(X)
 print(time.perf_counter() - began)
 """
-FIT = """
-import time
-began = time.perf_counter()
-from smartcpd import SmartCPD, datasets
-X = datasets.count((100, 100, 100), 20, random_state=0).data
-data = time.perf_counter()
-def stop(report):
-    if report.record.epoch == 1:
-        print(time.perf_counter() - data, time.perf_counter() - began)
-        return True
-SmartCPD(20, "poisson", callback=stop).fit(X)
-"""
+LIMITS = {
+    "import smartcpd": 0.3,
+    "smartcpd --version": 0.25,
+    "smartcpd --help": 0.25,
+    "smartcpd show": 0.6,
+    "second process to its first epoch": 1.0,
+}
+FIRST, LATER = 12.0, 4.0
 
 
-def python(code: str, cache: str) -> tuple[list[float], str]:
+def timed(arguments: list[str], cache: str) -> tuple[float, str, str]:
+    """Run a new Python; return its seconds and what it printed."""
     environment = dict(os.environ, NUMBA_CACHE_DIR=cache)
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    began = time.perf_counter()
     done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+        [sys.executable, *arguments], env=environment, capture_output=True, text=True, check=True
     )
-    return [float(word) for word in done.stdout.split()], done.stderr
+    return time.perf_counter() - began, done.stdout, done.stderr
 
 
-def run() -> Iterator[Result]:
-    yield Method("smartcpd", "defaults, count 100³, rank 20", "all")
-    with tempfile.TemporaryDirectory() as cache:
-        imports = [python(IMPORT, cache)[0][0] for _ in range(5)]
-        (first, _), said = python(FIT, cache)
-        later = [python(FIT, cache) for _ in range(5)]
-    second = [total for (_, total), _ in later]
-    yield Row(
-        "Seconds",
-        {
-            "import": Spread.of(imports),
-            "first fit ever, to its first epoch": first,
-            "second process, from import to first epoch": Spread.of(second),
-        },
-    )
-    yield Verdict(
-        "from smartcpd import decompose, seconds", float(np.median(imports)), 1, at_most=True
-    )
-    yield Verdict("first fit ever to its first epoch, seconds", first, 25, at_most=True)
-    yield Remark(f"It says {said.strip()!r}; a second process says {later[0][1].strip()!r}.")
-    yield Verdict(
-        "second process, from import to first epoch (data made meanwhile), seconds",
-        float(np.median(second)),
-        2,
-        at_most=True,
-    )
+def warm(folder: Path, cache: str) -> dict[str, list[str]]:
+    """Return the commands that are timed when all is compiled, after a first run of each."""
+    X = np.random.default_rng(0).poisson(2.0, (30, 20, 10))
+    np.save(folder / "X.npy", X)
+    run = ["-m", "smartcpd"]
+    fit = [*run, "fit", str(folder / "X.npy"), "--rank", "2", "--loss", "poisson"]
+    timed([*fit, "--out", str(folder / "run")], cache)
+    epoch = FIRST_EPOCH.format(path=str(folder / "X.npy"))
+    commands = {
+        "import smartcpd": ["-c", "import smartcpd"],
+        "smartcpd --version": [*run, "--version"],
+        "smartcpd --help": [*run, "--help"],
+        "smartcpd show": [*run, "show", str(folder / "run")],
+        "second process to its first epoch": ["-c", epoch],
+    }
+    for arguments in commands.values():
+        timed(arguments, cache)
+    return commands
+
+
+def run(quick: bool = False) -> Iterator[Result]:
+    repeats = 2 if quick else 5
+    yield Method("smartcpd", "defaults", "all")
+    with tempfile.TemporaryDirectory() as name:
+        folder, cache = Path(name), str(Path(name) / "cache")
+        for what, arguments in warm(folder, cache).items():
+            seconds = [timed(arguments, cache)[0] for _ in range(repeats)]
+            yield Row("A new process, all compiled", {"what": what, "seconds": Spread.of(seconds)})
+            yield Verdict(f"{what}, seconds", float(np.median(seconds)), LIMITS[what], at_most=True)
+    for first in KINDS[: 1 if quick else 2]:
+        with tempfile.TemporaryDirectory() as cache:
+            for kind in (first, *(k for k in KINDS if k is not first)):
+                what, X, rank, loss = kind
+                _, printed, said = timed(["-c", A_FIT.format(X=X, rank=rank, loss=loss)], cache)
+                place = "first ever" if kind is first else f"after {first[0]}"
+                limit = FIRST if kind is first else LATER
+                seconds = float(printed)
+                yield Row("A whole fit", {"data": what, "cache": place, "seconds": seconds})
+                yield Verdict(f"fit of {what}, {place}, seconds", seconds, limit, at_most=True)
+                yield Remark(f"{what}, {place}: it says {said.strip()!r}.")
