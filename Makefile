@@ -23,7 +23,8 @@ demo: $(READY)
 cluster-demo: $(READY)
 	$(BIN)/python examples/cluster_demo.py $(SCHEDULER)
 
-# The site, in docs/_build/html: every warning is an error, and so is a link that leads nowhere.
+# The site, in docs/_build/html: every warning is an error, and so is a link that leads nowhere, a
+# public name without an entry, and code on a page that prints something else than is shown.
 docs: $(SITE_READY)
 	$(SITE)
 
@@ -37,7 +38,8 @@ docs-serve: docs
 
 SITE = $(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going -b html docs docs/_build/html \
 	&& $(BIN)/python docs/_site/check_links.py docs/_build/html \
-	&& $(BIN)/python docs/_site/check_names.py docs/_build/html
+	&& $(BIN)/python docs/_site/check_names.py docs/_build/html \
+	&& SMARTCPD_ALL_PAGES=1 $(BIN)/python -m pytest -n 0 tests/test_pages.py
 
 test: $(READY) lint
 	$(BIN)/python -m pytest

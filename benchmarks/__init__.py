@@ -1,1 +1,1 @@
-"""Measurements behind the figures in the README; run with ``python -m benchmarks``."""
+"""Measurements behind the figures of README and site; run with ``python -m benchmarks``."""
