@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,14 +13,12 @@ from smartcpd._common.stacked import offsets, stack
 from smartcpd._methods.base import Method, Result, Task
 from smartcpd._methods.loop import Look, Loop, judged, unless_converged
 from smartcpd._methods.merging import merged
-from smartcpd._methods.smd_phase import Sweeper
+from smartcpd._methods.smd_phase import Sweeper, entries_in_fibers, epoch_iterations
 from smartcpd._methods.tracker import Tracker
 from smartcpd._objectives import objective_of
 from smartcpd._problem.history import Status
 from smartcpd._problem.stopping import change_since
 
-MIN_ITERATIONS = 100
-"""An epoch has at least this many iterations, or a tiny tensor would spend its time on checks."""
 WIDE_EPOCHS = 16
 """The most epochs that a start with surplus components runs before these are merged."""
 PATIENCE = 5
@@ -131,12 +128,8 @@ class SampledDescent:
         """The iterations of an epoch, in stretches short enough to interrupt."""
         problem = self.problem
         n_events = problem.sampler.n_events(problem.storage)
-        in_fibers = self.settings.n_fibers * sum(problem.shape) / len(problem.shape)
-        if problem.sampler.splits:
-            left = math.ceil(problem.storage.n_stored / max(n_events, 1))
-        else:
-            left = math.ceil(problem.storage.n_cells / in_fibers)
-        left = max(MIN_ITERATIONS, left)
+        in_fibers = entries_in_fibers(problem, self.settings)
+        left = epoch_iterations(problem, self.settings)
         most = max(1, int(LEG_ENTRIES / max(n_events + in_fibers, 1)))
         while left > 0:
             yield min(left, most)

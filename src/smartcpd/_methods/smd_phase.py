@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -23,6 +24,8 @@ from smartcpd.steps import Probe
 N_PROBES = 4
 SLOTS = 4
 """The compiled loop has room for a multiple of so many rules, so that nearly all fits share one."""
+MIN_ITERATIONS = 100
+"""An epoch has at least this many iterations, or a tiny tensor would spend its time on checks."""
 
 
 class Sweeper:
@@ -66,7 +69,8 @@ class Sweeper:
         self.updates[:] = 0
         if squares is None:
             squares = np.array([self._mean_square(n, A, rng) for n in range(self.updates.size)])
-        probes = map(Probe, squares, self._units(A))
+        updates = epoch_iterations(self.problem, self.settings) / self.updates.size
+        probes = [Probe(g, unit, updates) for g, unit in zip(squares, self._units(A), strict=True)]
         self._step_p[:] = [self.phase.step.params(probe) for probe in probes]
         return squares
 
@@ -207,6 +211,20 @@ class Sweeper:
             draws = problem.sampler.draw(problem.storage, np.array([mode]), settings.n_fibers, rng)
             gradients.append(sampled_gradient(problem, settings, draws, A, rng))
         return float(np.mean(np.square(gradients))) or 1.0
+
+
+def epoch_iterations(problem: Problem, settings: Settings) -> int:
+    """Return how many iterations read as many entries, or events, as there are."""
+    if problem.sampler.splits:
+        whole, part = problem.storage.n_stored, problem.sampler.n_events(problem.storage)
+    else:
+        whole, part = problem.storage.n_cells, entries_in_fibers(problem, settings)
+    return max(MIN_ITERATIONS, math.ceil(whole / max(part, 1)))
+
+
+def entries_in_fibers(problem: Problem, settings: Settings) -> float:
+    """Return the mean number of entries in the fibers of an iteration."""
+    return settings.n_fibers * sum(problem.shape) / len(problem.shape)
 
 
 def sampled_gradient(

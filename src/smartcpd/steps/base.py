@@ -21,6 +21,8 @@ class Probe:
         Mean square of the entries of the fit's first sampled gradients.
     unit : float
         The change in the dual that changes a typical entry of the factor by about its own size.
+    updates : float
+        How often an epoch updates the mode, on average.
 
     Examples
     --------
@@ -31,6 +33,7 @@ class Probe:
 
     gradient_square: float
     unit: float
+    updates: float = 1.0
 
 
 @dataclass(frozen=True)

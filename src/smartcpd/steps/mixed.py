@@ -1,5 +1,6 @@
 """Jensen steps first, adagrad steps to settle."""
 
+import math
 from dataclasses import dataclass
 
 from smartcpd.errors import InvalidParameterError
@@ -11,18 +12,21 @@ from smartcpd.steps.base import Step
 class SettlingAdagrad(Adagrad):
     """Adagrad steps that follow Jensen steps.
 
-    By default they are half as long as others, and b is all of the mean square of the fit's first
-    gradients: they would else first undo what the Jensen steps found.
+    They are the paper's, eta = 1 and b = 1e-5, in units of the data. For factors from U(0, 1), eta
+    is their largest entry, the root of 3 times a typical one. b is about what an epoch of gradients
+    of the size of the first ones sums to, at any size of the tensor: with less, the first steps
+    would undo what the Jensen steps found.
 
     Examples
     --------
     >>> from smartcpd.steps.base import Probe
-    >>> SettlingAdagrad().params(Probe(4.0, 1.0))
-    (0.5, 4.0)
+    >>> eta, b = SettlingAdagrad().params(Probe(gradient_square=4.0, unit=1.0, updates=10.0))
+    >>> round(eta, 4), b
+    (1.7321, 40.0)
     """
 
     def params(self, probe):
-        return 0.5 * probe.unit, probe.gradient_square
+        return math.sqrt(3.0) * probe.unit, probe.updates * probe.gradient_square
 
 
 @dataclass(frozen=True)

