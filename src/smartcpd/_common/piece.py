@@ -32,6 +32,14 @@ class Piece:
         """What compiled code depends on: the class alone, since numbers arrive at run time."""
         return type(self)
 
+    def variant(self, formula: str) -> str:
+        """Return the name of the method that is compiled for a formula.
+
+        Some values of a parameter have a shorter one. The choice is made here and not inside the
+        formula, since loops around a formula that branches are not vectorised.
+        """
+        return formula
+
     def __str__(self) -> str:
         known = [v for v in self.fields if v is not None]
         shown = ", ".join(v if isinstance(v, str) else f"{v:g}" for v in known)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from smartcpd._kernels import kinds
-from smartcpd._kernels.compiling import Block, inline
+from smartcpd._kernels.compiling import Block, inline, inline_formula
 
 Scalar = Callable[..., Any]
 
@@ -26,11 +26,30 @@ TINY = 1e-30
 
 def entrywise_block(scalar: Scalar, name: str, dtype: str, on_disk: bool = True) -> Block:
     """``out[i] = scalar(x[i], m[i], p)``."""
-    f = inline(scalar, dtype)
+    f = inline_formula(scalar, dtype)
 
     def block(x, m, p, out):
         for i in range(x.size):
             out[i] = f(x[i], m[i], p)
+
+    return kinds.compile_block(kinds.Entrywise, block, name, dtype, on_disk)
+
+
+def paired_block(
+    scalar: Scalar, other: Scalar, name: str, dtype: str, on_disk: bool = True
+) -> Block:
+    """``out[i] = scalar(x[i], m[i], p)``, and behind them the same with ``other``: out is twice as
+    long as x. What the two have in common is computed once.
+    """
+    f, g = inline_formula(scalar, dtype), inline_formula(other, dtype)
+
+    def block(x, m, p, out):
+        n = x.size
+        for i in range(n):
+            # Read before anything is written: for all the compiler knows, out could be x or m.
+            x_i, m_i = x[i], m[i]
+            out[i] = f(x_i, m_i, p)
+            out[n + i] = g(x_i, m_i, p)
 
     return kinds.compile_block(kinds.Entrywise, block, name, dtype, on_disk)
 
@@ -41,7 +60,7 @@ def total_block(scalar: Scalar, name: str, dtype: str, on_disk: bool = True) -> 
     A few terms at a time are first added in their own precision: widening each one costs as much as
     a logarithm.
     """
-    f = inline(scalar, dtype)
+    f = inline_formula(scalar, dtype)
     zero = np.dtype(dtype).type(0)
 
     def block(x, m, p):
@@ -61,7 +80,7 @@ def total_block(scalar: Scalar, name: str, dtype: str, on_disk: bool = True) -> 
 
 def transform_block(scalar: Scalar, name: str, dtype: str) -> Block:
     """``out[i] = scalar(a[i], p)``."""
-    f = inline(scalar, dtype)
+    f = inline_formula(scalar, dtype)
 
     def block(a, p, out):
         for i in range(a.size):
@@ -72,7 +91,7 @@ def transform_block(scalar: Scalar, name: str, dtype: str) -> Block:
 
 def move_block(scalar: Scalar, name: str, dtype: str) -> Block:
     """``a[i] = scalar(a[i], g[i] / gamma[i], p)``."""
-    f = inline(scalar, dtype)
+    f = inline_formula(scalar, dtype)
     tiny = np.dtype(dtype).type(TINY)
 
     def block(a, g, gamma, p):
@@ -82,9 +101,21 @@ def move_block(scalar: Scalar, name: str, dtype: str) -> Block:
     return kinds.compile_block(kinds.Move, block, name, dtype)
 
 
+def shift_block(scalar: Scalar, name: str, dtype: str) -> Block:
+    """``a[i] = scalar(a[i], p) - g[i] / gamma[i]``: a step that stays in the dual."""
+    f = inline_formula(scalar, dtype)
+    tiny = np.dtype(dtype).type(TINY)
+
+    def block(a, g, gamma, p):
+        for i in range(a.size):
+            a[i] = f(a[i], p) - g[i] / (gamma[i] + tiny)
+
+    return kinds.compile_block(kinds.Move, block, f"{name}.shift", dtype)
+
+
 def scale_block(scalar: Scalar, name: str, dtype: str) -> Block:
     """``gamma[i], s[i] = scalar(g[i], c[i], d[i], s[i], k, p)``."""
-    f = inline(scalar, dtype)
+    f = inline_formula(scalar, dtype)
 
     def block(g, c, d, s, k, p, gamma):
         for i in range(g.size):

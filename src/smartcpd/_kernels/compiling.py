@@ -96,6 +96,13 @@ def inline(function: Callable[..., Any], dtype: Any = np.float64) -> Any:
     return subroutine(in_precision(function, dtype))
 
 
+def inline_formula(function: Callable[..., Any], dtype: Any = np.float64) -> Any:
+    """A scalar formula that is inlined however long it is: a loop around a call, such as one whose
+    formula has an exponential of a logarithm, would not be vectorised.
+    """
+    return subroutine(in_precision(function, dtype), no_cpython_wrapper=True, forceinline=True)
+
+
 def compile_kernel(
     function: Callable[..., Any],
     signature: Any,

@@ -24,7 +24,7 @@ LN2_PARTS32 = 0.693359375, -2.12194440e-4
 """log 2 as a number of few digits, whose multiples are exact, and the rest."""
 INF = math.inf
 NAN = math.nan
-_strict = partial(exact_subroutine, fastmath={"contract"})
+_strict = partial(exact_subroutine, fastmath={"contract"}, forceinline=True)
 
 
 def exp(x: float) -> float:
@@ -180,7 +180,7 @@ def _overload_pair(function: Any, make: Any, wide: Any, narrow: Any) -> None:
 
     wide_one, narrow_one = compiled(np.float64, *wide), compiled(np.float32, *narrow)
 
-    @overload(function)
+    @overload(function, jit_options={"forceinline": True})
     def choose(x):
         if x == types.float32:
             return lambda x: narrow_one(x)

@@ -90,7 +90,7 @@ def sweep(
     line_scale: kinds.Real,
     inner_iterations: kinds.Integer,
     tile_rows: kinds.Integers,
-    loss: tuple[kinds.Entrywise, kinds.Entrywise],
+    loss: kinds.Entrywise,
     loss_p: kinds.Params,
     slots: kinds.Integers,
     scales: tuple[kinds.Scale, ...],
@@ -122,9 +122,12 @@ def sweep(
     same, ``own_weights`` are those of all events, likewise; ``share`` is one over the mean weight.
     With weights, ``surplus`` holds the derivatives themselves.
 
-    ``slots[n]`` says which of the step rules, mirror maps and constraints mode n uses.
+    ``loss`` gives the derivatives of cells, and behind them, where ``uses_convex_part``, those of
+    the convex part. ``slots[n]`` says which of the step rules, mirror maps and constraints mode n
+    uses.
     """
     n_fibers = fibers.shape[1]
+    n_parts = 2 if uses_convex_part else 1
     rank = A.shape[1]
     H = np.empty((n_fibers, rank), A.dtype)
     Ht = np.empty((rank, n_fibers), A.dtype)
@@ -187,7 +190,7 @@ def sweep(
                 cells = (i1 - i0) * n_fibers
                 x = scratch[thread, 0, :cells]
                 m = scratch[thread, 1, :cells]
-                d = scratch[thread, 2, :cells]
+                d = scratch[thread, 3:].reshape(-1)[: cells * n_parts]
                 A_tile = A[first + i0 : first + i1]
                 a = A_tile.reshape(-1)
                 g = G[i0:i1].reshape(-1)
@@ -196,23 +199,24 @@ def sweep(
                 if n_fibers > 0:
                     gather(handle, fibers[t], n, i0, x.reshape(i1 - i0, n_fibers))
                     if weighted:
-                        w = scratch[thread, 3, :cells]
+                        w = scratch[thread, 2, :cells]
                         weigh(weights_handle, fibers[t], n, i0, w.reshape(i1 - i0, n_fibers))
                         hide_missing(x, w)
                     np.dot(A_tile, Ht, m.reshape(i1 - i0, n_fibers))
+                    loss(x, m, loss_p, d)
                 else:
                     G[i0:i1] = 0.0
                     C[i0:i1] = 0.0
-                for part in range(2 if uses_convex_part else 1):
+                for part in range(n_parts):
                     G_part = G if part == 0 else C
                     if n_fibers > 0:
-                        loss[part](x, m, loss_p, d)
+                        d_part = d[part * cells : (part + 1) * cells]
                         if use_line:
                             for i in range(cells):
-                                d[i] -= lines[line + part, 0] + lines[line + part, 1] * m[i]
+                                d_part[i] -= lines[line + part, 0] + lines[line + part, 1] * m[i]
                         if weighted:
-                            apply_weights(d, scratch[thread, 3, :cells])
-                        np.dot(d.reshape(i1 - i0, n_fibers), H, G_part[i0:i1])
+                            apply_weights(d_part, scratch[thread, 2, :cells])
+                        np.dot(d_part.reshape(i1 - i0, n_fibers), H, G_part[i0:i1])
                     if use_line:
                         add_line(
                             lines[line + part, 0],

@@ -113,7 +113,7 @@ class Sweeper:
         shape, rank = problem.shape, problem.rank
         rules = list(zip(phase.mirrors, problem.constraints, strict=True))
         # Modes that differ only in parameters share compiled code.
-        kinds = [(type(m), type(c)) for m, c in rules]
+        kinds = [(type(m), m.variant("move"), type(c)) for m, c in rules]
         distinct = [rules[kinds.index(kind)] for kind in dict.fromkeys(kinds)]
         slots = [list(dict.fromkeys(kinds)).index(kind) for kind in kinds]
         distinct += distinct[:1] * (-len(distinct) % SLOTS)
@@ -123,8 +123,8 @@ class Sweeper:
             c.columnwise and not c.needs_quadratic for _, c in distinct
         )
         duals = [m if reads_dual else mirrors.get("quadratic") for m, _ in distinct]
-        derivative = problem.loss.derivative_block(dtype)
-        convex = problem.loss.convex_block(dtype) if needs_convex else derivative
+        loss = problem.loss
+        derivatives = loss.derivatives_block if needs_convex else loss.derivative_block
         n_events = problem.sampler.n_events(problem.storage)
         tiles = [tiling(size, settings.n_fibers, rank, n_events) for size in shape]
         parallel = settings.n_threads > 1 and any(t.worth_threads for t in tiles)
@@ -145,8 +145,8 @@ class Sweeper:
         )
         self._rules = (
             np.array([t.rows for t in tiles], dtype=np.int64),
-            (derivative, convex),
-            tuple(real(v) for v in problem.loss.params),
+            derivatives(dtype),
+            tuple(real(v) for v in loss.params),
             np.array(slots, dtype=np.int64),
             tuple(phase.step.scale_block(dtype) for _ in distinct),
             self._step_p,
@@ -158,7 +158,7 @@ class Sweeper:
             pairs(c.params(m) for m, c in rules),
             np.array([c.columnwise for c in problem.constraints]),
             needs_convex,
-            np.empty((settings.n_threads if parallel else 1, 4, cells), dtype=dtype),
+            np.empty((settings.n_threads if parallel else 1, 3 + 2, cells), dtype=dtype),
         )
 
     def _bind_data(self) -> None:

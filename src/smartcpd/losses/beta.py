@@ -16,6 +16,8 @@ from smartcpd.losses.tails import TINY, tails_of
 
 EXACT = {0.0: Gamma(), 1.0: Poisson(), 2.0: Gaussian()}
 """Losses that this one is for some beta, up to a constant in x."""
+PLAIN = {0.0: "_at_0", 0.5: "_at_half", 1.0: "_at_1"}
+"""Values of beta whose derivatives need no power, with the endings of their formulas' names."""
 
 
 @dataclass(frozen=True)
@@ -109,31 +111,50 @@ class Beta(Loss):
             return u - x * y
         return exp(beta * y) / beta - x * exp((beta - 1.0) * y) / (beta - 1.0)
 
+    def variant(self, formula):
+        return formula + PLAIN.get(self.beta, "")
+
     @staticmethod
     def derivative(x, m, p):
         u = m + EPS
-        if p[0] == 0.0:
-            return (u - x) / (u * u)
-        if p[0] == 0.5:
-            return (u - x) / (u * math.sqrt(u))
-        if p[0] == 1.0:
-            return (u - x) / u
         return exp((p[0] - 2.0) * log(u)) * (u - x)
+
+    @staticmethod
+    def derivative_at_0(x, m, p):
+        u = m + EPS
+        return (u - x) / (u * u)
+
+    @staticmethod
+    def derivative_at_half(x, m, p):
+        u = m + EPS
+        return (u - x) / (u * math.sqrt(u))
+
+    @staticmethod
+    def derivative_at_1(x, m, p):
+        u = m + EPS
+        return (u - x) / u
 
     @staticmethod
     def convex_derivative(x, m, p):
         # Between 1 and 2 the whole loss is convex; this part and the quadratic map reproduce the
         # minimiser of its Jensen bound, the multiplicative update with exponent 1.
-        beta = p[0]
         u = m + EPS
-        if beta == 0.0:
-            return -x / (u * u)
-        if beta == 0.5:
-            return -x / (u * math.sqrt(u))
-        if beta == 1.0:
-            return -x / u
-        power = exp((beta - 2.0) * log(u))
-        return -x * power if beta <= 1.0 else u * power
+        power = exp((p[0] - 2.0) * log(u))
+        return -x * power if p[0] <= 1.0 else u * power
+
+    @staticmethod
+    def convex_derivative_at_0(x, m, p):
+        u = m + EPS
+        return -x / (u * u)
+
+    @staticmethod
+    def convex_derivative_at_half(x, m, p):
+        u = m + EPS
+        return -x / (u * math.sqrt(u))
+
+    @staticmethod
+    def convex_derivative_at_1(x, m, p):
+        return -x / (m + EPS)
 
     @property
     def has_density(self):

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from smartcpd._common.piece import Piece
-from smartcpd._kernels.blocks import entrywise_block, total_block
-from smartcpd._kernels.compiling import Block, inline
+from smartcpd._kernels.blocks import entrywise_block, paired_block, total_block
+from smartcpd._kernels.compiling import Block, inline, inline_formula
 from smartcpd.losses.kinds import Domain
 
 COMPILED = ("value", "derivative", "convex_derivative", "taylor_at_zero", "domain", "on_disk")
@@ -41,10 +41,15 @@ class Compiled(Piece):
         return own
 
     def derivative_block(self, dtype: str, part: str = "whole") -> Block:
-        return _loss_block(self.blueprint, "derivative", part, dtype)
+        return _loss_block(self.blueprint, self.variant("derivative"), part, dtype)
 
     def convex_block(self, dtype: str, part: str = "whole") -> Block:
-        return _loss_block(self.blueprint, "convex_derivative", part, dtype)
+        return _loss_block(self.blueprint, self.variant("convex_derivative"), part, dtype)
+
+    def derivatives_block(self, dtype: str) -> Block:
+        """Both derivatives, that of the convex part behind the other."""
+        names = self.variant("derivative"), self.variant("convex_derivative")
+        return _both_derivatives(self.blueprint, *names, dtype)
 
     def value_block(self, dtype: str, part: str = "whole") -> Block:
         """The sum over an array of cells of l, or of a part of it.
@@ -61,11 +66,11 @@ class Compiled(Piece):
         that the tails of "huber" are straight, and needs no formula for E x. Where a loss is not
         convex, clipping makes it a little larger than expected: steps err on the short side.
         """
-        return _loss_block(self.blueprint, "derivative", "curvature", dtype)
+        return _loss_block(self.blueprint, self.variant("derivative"), "curvature", dtype)
 
     def bend_block(self, dtype: str) -> Block:
         """The second derivative, cell by cell, of either sign."""
-        return _loss_block(self.blueprint, "derivative", "bend", dtype)
+        return _loss_block(self.blueprint, self.variant("derivative"), "bend", dtype)
 
     def values_block(self, dtype: str, part: str = "whole") -> Block:
         """Return a block like `value_block`, cell by cell."""
@@ -108,10 +113,19 @@ def _loss_block(blueprint: Any, formula: str, part: str, dtype: str) -> Block:
     make = total_block if formula == "value" else entrywise_block
     scalar = blueprint.formula(formula.replace("values", "value"), dtype)
     if part != "whole":
-        scalar = _PARTS[part](blueprint, formula, inline(scalar, dtype), dtype)
-    # The key of what is kept on disk holds the sources of this package, not those of a user.
-    on_disk = blueprint.on_disk and blueprint.__module__.startswith("smartcpd.")
-    return make(scalar, f"{blueprint.name}.{formula}.{part}", dtype, on_disk)
+        scalar = _PARTS[part](blueprint, formula, inline_formula(scalar, dtype), dtype)
+    return make(scalar, f"{blueprint.name}.{formula}.{part}", dtype, _is_kept(blueprint))
+
+
+@lru_cache(maxsize=256)
+def _both_derivatives(blueprint: Any, formula: str, convex: str, dtype: str) -> Block:
+    scalars = (blueprint.formula(name, dtype) for name in (formula, convex))
+    return paired_block(*scalars, f"{blueprint.name}.{formula}.both", dtype, _is_kept(blueprint))
+
+
+def _is_kept(blueprint: Any) -> bool:
+    """Whether machine code may be kept on disk, whose key holds the sources of this package."""
+    return blueprint.on_disk and blueprint.__module__.startswith("smartcpd.")
 
 
 def _surplus(blueprint: Any, formula: str, f: Any, dtype: str) -> Any:
@@ -135,7 +149,7 @@ def _remainder(blueprint: Any, formula: str, f: Any, dtype: str) -> Any:
         slope, curvature = taylor(p)
         return f(zero, m, p) - slope - curvature * m
 
-    return derivative if formula == "derivative" else value
+    return derivative if formula.startswith("derivative") else value
 
 
 def _weighted(blueprint: Any, formula: str, f: Any, dtype: str) -> Any:

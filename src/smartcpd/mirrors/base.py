@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from smartcpd._common.piece import Piece
-from smartcpd._kernels.blocks import formula_block, move_block, transform_block
+from smartcpd._kernels.blocks import formula_block, move_block, shift_block, transform_block
 from smartcpd._kernels.compiling import Block
 
 INSIDE = 0.7
@@ -129,12 +129,16 @@ class Mirror(Piece):
 
     def move_block(self, dtype: str) -> Block:
         """Return ``move`` compiled for whole arrays of a type."""
-        return formula_block(move_block, self.blueprint, "move", dtype)
+        return formula_block(move_block, self.blueprint, self.variant("move"), dtype)
+
+    def shift_block(self, dtype: str) -> Block:
+        """Return a block like `move_block` whose results are duals, even outside their range."""
+        return formula_block(shift_block, self.blueprint, self.variant("to_dual"), dtype)
 
     def to_dual_block(self, dtype: str) -> Block:
         """Return ``to_dual`` compiled for whole arrays of a type."""
-        return formula_block(transform_block, self.blueprint, "to_dual", dtype)
+        return formula_block(transform_block, self.blueprint, self.variant("to_dual"), dtype)
 
     def to_primal_block(self, dtype: str) -> Block:
         """Return ``to_primal`` compiled for whole arrays of a type."""
-        return formula_block(transform_block, self.blueprint, "to_primal", dtype)
+        return formula_block(transform_block, self.blueprint, self.variant("to_primal"), dtype)

@@ -9,6 +9,11 @@ from smartcpd._kernels.elementary import exp, log
 from smartcpd.errors import InvalidParameterError
 from smartcpd.mirrors.base import MAX_GROWTH, TINY, Mirror
 
+PLAIN = {-1.0: "_inverse", -0.5: "_root"}
+"""Exponents, of the gamma loss and of beta(0.5), whose formulas need roots and no general power,
+with the endings of these formulas' names.
+"""
+
 
 @dataclass(frozen=True)
 class Power(Mirror):
@@ -48,10 +53,6 @@ class Power(Mirror):
 
     @staticmethod
     def to_dual(a, p):
-        if p[0] == -1.0:  # The map of gamma data needs no power.
-            return -1.0 / max(a * a, TINY)
-        if p[0] == -0.5:  # That of beta(0.5) needs a root.
-            return -0.5 / max(a * math.sqrt(a), TINY)
         return p[0] * exp((p[0] - 1.0) * log(max(a, TINY)))
 
     @staticmethod
@@ -62,13 +63,36 @@ class Power(Mirror):
     def move(a, v, p):
         # In units of a^(c-1) the dual of a is 1, and it must stay positive.
         c = p[0]
-        if c == -1.0:
-            most = min(p[1], MAX_GROWTH)
-            ratio = min(1.0 + v * a * a, 1.0 / TINY)
-            return a / math.sqrt(max(ratio, 1.0 / (most * most)))
-        if c == -0.5:
-            ratio = min(1.0 + 2.0 * v * a * math.sqrt(a), 1.0 / TINY)
-            return a * min(exp(log(max(ratio, TINY)) * (-2.0 / 3.0)), p[1], MAX_GROWTH)
         ratio = 1.0 - v / (c * max(exp((c - 1.0) * log(max(a, TINY))), TINY))
         factor = exp(log(max(ratio, TINY)) / (c - 1.0))
         return a * (min(factor, p[1], MAX_GROWTH) if c < 0.0 else max(factor, 1.0 / p[1]))
+
+    def variant(self, formula):
+        return formula + PLAIN.get(self.c, "")
+
+    @staticmethod
+    def to_dual_inverse(a, p):
+        return -1.0 / max(a * a, TINY)
+
+    @staticmethod
+    def to_primal_inverse(z, p):
+        return 1.0 / math.sqrt(max(-z, TINY))
+
+    @staticmethod
+    def move_inverse(a, v, p):
+        most = min(p[1], MAX_GROWTH)
+        ratio = min(1.0 + v * a * a, 1.0 / TINY)
+        return a / math.sqrt(max(ratio, 1.0 / (most * most)))
+
+    @staticmethod
+    def to_dual_root(a, p):
+        return -0.5 / max(a * math.sqrt(a), TINY)
+
+    @staticmethod
+    def to_primal_root(z, p):
+        return exp(log(max(-2.0 * z, TINY)) * (-2.0 / 3.0))
+
+    @staticmethod
+    def move_root(a, v, p):
+        ratio = min(1.0 + 2.0 * v * a * math.sqrt(a), 1.0 / TINY)
+        return a * min(exp(log(max(ratio, TINY)) * (-2.0 / 3.0)), p[1], MAX_GROWTH)

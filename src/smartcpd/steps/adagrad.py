@@ -3,7 +3,6 @@
 import math
 from dataclasses import dataclass
 
-from smartcpd._kernels.blocks import formula_block, scale_block
 from smartcpd.errors import InvalidParameterError
 from smartcpd.steps.base import Step
 from smartcpd.steps.constant import Constant
@@ -70,6 +69,5 @@ class Adagrad(Step):
     def gamma_of_the_past(g, c, d, s, k, p):
         return math.sqrt(s + p[1]) / p[0], s + g * g
 
-    def scale_block(self, dtype):
-        formula = "gamma_of_the_past" if self.past_only else "gamma"
-        return formula_block(scale_block, self.blueprint, formula, dtype)
+    def variant(self, formula):
+        return "gamma_of_the_past" if self.past_only else formula

@@ -72,4 +72,4 @@ class Step(Piece):
 
     def scale_block(self, dtype: str) -> Block:
         """Return ``gamma`` compiled for whole factors of a type."""
-        return formula_block(scale_block, self.blueprint, "gamma", dtype)
+        return formula_block(scale_block, self.blueprint, self.variant("gamma"), dtype)

@@ -30,5 +30,5 @@ class Jensen(Step):
         # Where the model or the entry is 0, so is the bound's curvature; no entry may then grow by
         # more than a large factor, nor be unable to grow again.
         size = max(abs(d), FLOOR)
-        curvature = c / size if d >= 0.0 else -c / size
-        return max(curvature, -g / (LARGE * size)), s
+        curvature = c if d >= 0.0 else -c
+        return max(curvature, -g / LARGE) / size, s
