@@ -63,6 +63,9 @@ def objective(c, mirror, A, Z, Gamma):
 
 def project32(c, mirror, Z, Gamma):
     Z, Gamma = Z.astype(np.float32), Gamma.astype(np.float32)
+    if c.in_dual:
+        p = tuple(map(np.float32, mirror.params))
+        mirror.to_dual_block("float32")(Z.reshape(-1), p, Z.reshape(-1))
     c.project_block("float32")(
         Z,
         Gamma,
@@ -195,6 +198,31 @@ def sorted_simplex_projection(z):
 def test_quadratic_simplex_is_the_projection_by_sorting(z):
     A = constraints.get("simplex").apply(z[:, None])
     np.testing.assert_allclose(A[:, 0], sorted_simplex_projection(z), atol=1e-12)
+
+
+@pytest.mark.parametrize("length", [1.0, 1e2, 1e4, 1e6])
+@pytest.mark.parametrize("mirror", MAPS)
+def test_a_step_on_the_simplex_is_exact_however_far_it_leads(mirror, length):
+    """Gamma (phi'(new) - phi'(old)) + G must be one number for all entries that are not at 0.
+
+    Long steps leave the range of the dual for some entries, or would multiply them many times.
+    """
+    c, phi = constraints.get("simplex"), mirrors.get(mirror)
+    rng = np.random.default_rng(0)
+    A = rng.dirichlet(np.ones(12), 5).T
+    Gamma = 10 ** rng.uniform(-1, 1, A.shape)
+    G = length * rng.normal(size=A.shape)
+    new = c.stepped(A, G, Gamma, phi)
+    np.testing.assert_allclose(new.sum(axis=0), 1.0, rtol=1e-12)
+    slope = np.vectorize(lambda a: phi.to_dual(a, phi.params))
+    pull = Gamma * (slope(new) - slope(A)) + G
+    size = Gamma * (abs(slope(new)) + abs(slope(A))) + abs(G)
+    for column, inside, scale in zip(pull.T, (new > 1.01e-9).T, size.T, strict=True):
+        gap = column[inside][:, None] - column[inside]
+        assert (abs(gap) <= 1e-9 * (scale[inside][:, None] + scale[inside])).all()
+        # Entries at 0 would only be pushed further out.
+        if (~inside).any():
+            assert column[~inside].min() >= column[inside].min() - 1e-6 * scale[inside].max()
 
 
 def test_entropic_simplex_with_equal_weights_divides_by_the_sum():

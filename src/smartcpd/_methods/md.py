@@ -45,11 +45,7 @@ class ModeSteps:
 
     def moved(self, A: np.ndarray, G: np.ndarray) -> np.ndarray:
         """The factor after a mirror step from A, inside its constraint."""
-        Gamma = np.full_like(A, 1 / self.eta)
-        Z = A.copy()
-        move = self.mirror.move_block("float64")
-        move(Z.reshape(-1), G.reshape(-1), Gamma.reshape(-1), self.mirror.params)
-        return self.constraint.apply(Z, Gamma, self.mirror)
+        return self.constraint.stepped(A, G, np.full_like(A, 1 / self.eta), self.mirror)
 
     def first_eta(self, A: np.ndarray, G: np.ndarray) -> float:
         """A step that changes a typical entry by about its own size."""

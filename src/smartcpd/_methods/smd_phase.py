@@ -150,7 +150,7 @@ class Sweeper:
             np.array(slots, dtype=np.int64),
             tuple(phase.step.scale_block(dtype) for _ in distinct),
             self._step_p,
-            tuple(m.move_block(dtype) for m, _ in distinct),
+            tuple(c.step_block(m, dtype) for m, c in distinct),
             tuple(m.to_dual_block(dtype) for m in duals),
             tuple(m.to_primal_block(dtype) for m in duals),
             pairs(m.limited(phase.step.max_ratio) for m in phase.mirrors),

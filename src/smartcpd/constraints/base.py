@@ -40,6 +40,10 @@ class Constraint(Piece):
     """Whether columns have a size they cannot exceed."""
     cone: ClassVar[bool] = False
     """Whether a positive multiple of an allowed column is allowed, at no cost."""
+    in_dual: ClassVar[bool] = False
+    """Whether ``project`` receives the duals of Z. A set that bounds every entry has a minimiser
+    also where the step leaves the range of the dual, and no Z is left.
+    """
     needs_quadratic: ClassVar[bool] = False
     """Whether only the quadratic map has a projection in closed form."""
 
@@ -87,6 +91,19 @@ class Constraint(Piece):
         """Return ``project`` compiled for factors of a type."""
         return formula_block(project_block, self.blueprint, "project", dtype)
 
+    def step_block(self, mirror: Mirror, dtype: str) -> Block:
+        """Return the block that makes the step before ``project``."""
+        return mirror.shift_block(dtype) if self.in_dual else mirror.move_block(dtype)
+
+    def stepped(
+        self, A: np.ndarray, G: np.ndarray, Gamma: np.ndarray, mirror: Mirror
+    ) -> np.ndarray:
+        """Return the factor after a mirror step from A against G, inside the constraint."""
+        out = A.copy()
+        step = self.step_block(mirror, "float64")
+        step(out.reshape(-1), G.reshape(-1), Gamma.reshape(-1), mirror.params)
+        return self._completed(out, Gamma, mirror)
+
     def apply(
         self, Z: np.ndarray, Gamma: np.ndarray | None = None, mirror: Mirror | None = None
     ) -> np.ndarray:
@@ -115,9 +132,15 @@ class Constraint(Piece):
         phi = mirror or mirrors.get("quadratic")
         out = np.array(Z, dtype=np.float64, order="C")
         weights = np.ones_like(out) if Gamma is None else np.array(Gamma, np.float64, order="C")
+        if self.in_dual:
+            phi.to_dual_block("float64")(out.reshape(-1), phi.params, out.reshape(-1))
+        return self._completed(out, weights, phi)
+
+    def _completed(self, out: np.ndarray, Gamma: np.ndarray, phi: Mirror) -> np.ndarray:
+        """Project ``out`` in place and return it."""
         self.project_block("float64")(
             out,
-            weights,
+            Gamma,
             phi.to_dual_block("float64"),
             phi.to_primal_block("float64"),
             phi.params,

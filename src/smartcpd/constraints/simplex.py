@@ -26,6 +26,7 @@ class Simplex(Constraint):
     name = "simplex"
     bounded = True
     columnwise = True
+    in_dual = True
 
     def params(self, mirror):
         return mirror.floor, curvature_exponent(mirror)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from smartcpd._kernels.compiling import inline
+from smartcpd._kernels.copying import copy
 from smartcpd._kernels.elementary import exp, log
 
 NEWTON_STEPS = 30
@@ -67,7 +68,10 @@ def _total_and_rise(a, slope, floor, q):
 
 @inline
 def fit_unit_sum(z, gamma, to_dual, to_primal, mirror_p, floor, q, work):
-    """Make z sum to 1: max(to_primal(to_dual(z) - nu / gamma), floor) with the right nu.
+    """Turn duals z into entries that sum to 1.
+
+    They are max(to_primal(z - nu / gamma), floor) with the right nu. The duals may lie outside of
+    the map's range, where no entry belongs to them: the nu leads back.
 
     The unknown is theta, the dual of one entry, rather than nu: beside the large duals of tiny
     entries a nu would round off all that tells the entries apart. The equation is written as
@@ -76,7 +80,7 @@ def fit_unit_sum(z, gamma, to_dual, to_primal, mirror_p, floor, q, work):
     """
     n = z.size
     offset, slope, dual, ends = work[0, :n], work[1, :n], work[2, :n], work[3, :2]
-    to_dual(z, mirror_p, dual)
+    copy(z, dual)
     ends[0], ends[1] = 1.0 / n, 1.0
     to_dual(ends, mirror_p, ends)
     top = np.float64(ends[1])
