@@ -365,6 +365,13 @@ class TestHistory:
         assert set(phases) == {"jensen", "adagrad"}
         assert phases == sorted(phases, reverse=True)
 
+    def test_no_phase_loses_what_an_earlier_one_found(self):
+        truth = CPModel([np.random.default_rng(2).random((n, 2)) for n in (20, 18, 16)])
+        X = losses.get("gamma").simulate(truth.full(), np.random.default_rng(2))
+        result = fit(X, 2, "gamma", random_state=0, step="mixed", overcomplete=1, max_epochs=60)
+        assert "adagrad" in list(result.history["phase"])
+        assert result.loss <= min(result.history["loss"]) + 1e-9
+
 
 class TestProgress:
     def test_silent_when_nobody_watches(self, capsys):
@@ -419,7 +426,7 @@ class TestWhatUsersMeet:
         X = truth.loss_function.simulate(truth.full(), rng)
         # Jensen steps leave some starts in poor places; the paper's full adagrad steps, which
         # follow, settle slowly on a tensor this small.
-        slack, n_init = (0.02, 4) if step == "mixed" else (0.0, 1)
+        slack, n_init = (0.05, 4) if step == "mixed" else (0.0, 1)
         result = fit(X, 2, loss, step=step, n_init=n_init, random_state=0, max_epochs=300)
         assert result.loss <= truth.loss(X) + slack
 

@@ -22,7 +22,11 @@ from smartcpd._problem.stopping import change_since
 WIDE_EPOCHS = 16
 """The most epochs that a start with surplus components runs before these are merged."""
 PATIENCE = 5
-"""A phase that others follow ends when its best loss is this many epochs old."""
+"""A phase that others follow ends when its best loss is this many epochs old; steps that have
+gained nothing in as many epochs are shortened.
+"""
+LONG_PATIENCE = 20
+"""Steps that did gain something are shortened when the best loss is this many epochs old."""
 LEG_ENTRIES = 20_000_000
 """Compiled code returns after about this many entries, so that Ctrl-C and time limits work."""
 AVERAGING_POWER = 3.0
@@ -58,8 +62,9 @@ class SampledDescent:
             if wide.rank > self.problem.rank:
                 status = status or tracker.stage(lambda: self._narrow(wide_sweeper), self)
             for sweeper in sweepers:
-                run = partial(self._run_phase, sweeper)
-                status = status or tracker.stage(run, self)
+                for pace in sweeper.phase.step.paces:
+                    run = partial(self._run_phase, sweeper, pace)
+                    status = status or tracker.stage(run, self)
             assert status is not None
             return status
 
@@ -84,23 +89,27 @@ class SampledDescent:
         self.tracker.best_objective = self.watch(A).loss + self.tracker.penalty(A)
         return status
 
-    def _run_phase(self, sweeper: Sweeper) -> Status | None:
-        """Epochs of one phase; None when the next phase should take over."""
+    def _run_phase(self, sweeper: Sweeper, pace: float) -> Status | None:
+        """Epochs of one phase; None when the next phase, or shorter steps, should take over."""
         tracker = self.tracker
-        self.squares = sweeper.start(self.A, self.rng, self.squares)
+        self.squares = sweeper.start(self.A, self.rng, self.squares, pace)
         self.snapshots = 0
         tracker.restart()
-        until = sweeper.phase.until
+        until, began = sweeper.phase.until, tracker.epoch
+        is_last = pace == sweeper.phase.step.paces[-1]
 
         def over() -> bool:
             if until is None:
-                return False
+                patience = LONG_PATIENCE if tracker.best_epoch > began else PATIENCE
+                return not is_last and tracker.epoch - tracker.best_epoch >= patience
             settled = change_since(tracker.history, tracker.epoch - 1) < until
             return settled or tracker.epoch - tracker.best_epoch >= PATIENCE
 
         status = Epochs(self, sweeper, sweeper.phase.step.name, over).run(judged)
         if status is None:
+            found = tracker.best_objective
             self._begin_with(tracker.best)
+            tracker.best_objective = found
         return status
 
     def run_epoch(self, sweeper: Sweeper) -> None:

@@ -57,13 +57,18 @@ class Sweeper:
             getattr(self, name)[:] = value
 
     def start(
-        self, A: np.ndarray, rng: np.random.Generator, squares: np.ndarray | None = None
+        self,
+        A: np.ndarray,
+        rng: np.random.Generator,
+        squares: np.ndarray | None = None,
+        pace: float = 1.0,
     ) -> np.ndarray:
         """Forget the past and choose the step rule's parameters for the factors A.
 
         ``squares`` are the mean squares of the first gradients of the fit, mode by mode; the first
         phase measures them, and they are returned for those that follow. Gradients shrink on the
-        way, and steps that were scaled to the last ones would undo what is found by then.
+        way, and steps that were scaled to the last ones would undo what is found by then. Steps
+        are ``pace`` times as long as the rule has them.
         """
         self.state[:] = 0
         self.updates[:] = 0
@@ -72,6 +77,7 @@ class Sweeper:
         updates = epoch_iterations(self.problem, self.settings) / self.updates.size
         probes = [Probe(g, unit, updates) for g, unit in zip(squares, self._units(A), strict=True)]
         self._step_p[:] = [self.phase.step.params(probe) for probe in probes]
+        self._step_p[:, 0] *= pace
         return squares
 
     def fit_background(self, A: np.ndarray, rng: np.random.Generator) -> None:

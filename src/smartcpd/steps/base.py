@@ -52,6 +52,11 @@ class Step(Piece):
     needs_convex_part: ClassVar[bool] = False
     """Whether ``gamma`` uses c and d, which cost a matrix product."""
 
+    paces: ClassVar[tuple[float, ...]] = (1.0,)
+    """How long steps are, relative to what ``params`` says: where they gain nothing, the next are
+    tried.
+    """
+
     @property
     def max_ratio(self) -> float:
         """The most by which a step may change an entry towards an end of the dual."""

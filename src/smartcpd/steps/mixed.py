@@ -15,7 +15,8 @@ class SettlingAdagrad(Adagrad):
     They are the paper's, eta = 1 and b = 1e-5, in units of the data. For factors from U(0, 1), eta
     is their largest entry, the root of 3 times a typical one. b is about what an epoch of gradients
     of the size of the first ones sums to, at any size of the tensor: with less, the first steps
-    would undo what the Jensen steps found.
+    would undo what the Jensen steps found. On small tensors with much noise they may do so still,
+    and shorter ones are tried.
 
     Examples
     --------
@@ -24,6 +25,8 @@ class SettlingAdagrad(Adagrad):
     >>> round(eta, 4), b
     (1.7321, 40.0)
     """
+
+    paces = tuple(0.5**k for k in range(7))
 
     def params(self, probe):
         return math.sqrt(3.0) * probe.unit, probe.updates * probe.gradient_square
