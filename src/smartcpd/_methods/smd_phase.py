@@ -222,10 +222,10 @@ class Sweeper:
 def epoch_iterations(problem: Problem, settings: Settings) -> int:
     """Return how many iterations read as many entries, or events, as there are."""
     if problem.sampler.splits:
-        whole, part = problem.storage.n_stored, problem.sampler.n_events(problem.storage)
+        whole, part = problem.storage.n_stored, float(problem.sampler.n_events(problem.storage))
     else:
         whole, part = problem.storage.n_cells, entries_in_fibers(problem, settings)
-    return max(MIN_ITERATIONS, math.ceil(whole / max(part, 1)))
+    return max(MIN_ITERATIONS, math.ceil(whole / max(part, 1.0)))
 
 
 def entries_in_fibers(problem: Problem, settings: Settings) -> float:

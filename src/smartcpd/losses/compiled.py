@@ -119,8 +119,9 @@ def _loss_block(blueprint: Any, formula: str, part: str, dtype: str) -> Block:
 
 @lru_cache(maxsize=256)
 def _both_derivatives(blueprint: Any, formula: str, convex: str, dtype: str) -> Block:
-    scalars = (blueprint.formula(name, dtype) for name in (formula, convex))
-    return paired_block(*scalars, f"{blueprint.name}.{formula}.both", dtype, _is_kept(blueprint))
+    whole, part = (blueprint.formula(name, dtype) for name in (formula, convex))
+    name = f"{blueprint.name}.{formula}.both"
+    return paired_block(whole, part, name, dtype, _is_kept(blueprint))
 
 
 def _is_kept(blueprint: Any) -> bool:
