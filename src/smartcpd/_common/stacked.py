@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 
 import numpy as np
 
 
 def offsets(shape: Sequence[int]) -> np.ndarray:
     """The row at which each mode starts in the stacked array, and the one after the last."""
-    return np.concatenate([[0], np.cumsum(shape)]).astype(np.int64)
+    return np.array([0, *accumulate(shape)], np.int64)
 
 
 def stack(factors: Sequence[np.ndarray], dtype: str = "float64") -> np.ndarray:
@@ -19,7 +20,8 @@ def stack(factors: Sequence[np.ndarray], dtype: str = "float64") -> np.ndarray:
 
 def parts(A: np.ndarray, shape: Sequence[int]) -> list[np.ndarray]:
     """The factors as views of the stacked array."""
-    return np.split(A, offsets(shape)[1:-1])
+    ends = list(accumulate(shape))
+    return [A[end - size : end] for size, end in zip(shape, ends, strict=True)]
 
 
 def unstack(A: np.ndarray, shape: Sequence[int]) -> list[np.ndarray]:

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from smartcpd._methods.coupled_hessian import CoupledHessian
+from smartcpd._methods.limited_memory import LimitedMemory
 from smartcpd._methods.preconditioner import Preconditioner
 from smartcpd._objectives.fisher_weights import Marginals
 from smartcpd._problem.checkpoints.values import kept_value
 from smartcpd.losses import Domain, Loss
 
-MEMORY = 20
 REFRESH = (0, 5, 20, 50, 100, 200)
 """Iterations at which the Hessian is guessed anew, from then on every 200."""
 ARMIJO = 1e-4
@@ -61,7 +61,7 @@ class Point:
 class QuasiNewton:
     """A descent that makes one step a call."""
 
-    kept = ("iteration", "pairs", "point", "hessian", "is_near")
+    kept = ("iteration", "memory", "point", "hessian", "is_near")
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class QuasiNewton:
         self.rng = rng
         self.iteration = 0
         self.is_near = False
-        self.pairs: list[tuple[np.ndarray, np.ndarray, float]] = []
+        self.memory = LimitedMemory.empty(A.size)
         self.low = region.low
         self.switch(function, A, noise)
 
@@ -108,7 +108,9 @@ class QuasiNewton:
             found = self._search(D, slope)
             if found is not None:
                 gain = self.point.value - found.value
-                self._remember(found)
+                self.memory = self.memory.after(
+                    found.A - self.point.A, found.gradient - self.point.gradient
+                )
                 self.point = found
                 return -0.5 * slope, gain
         return 0.0, 0.0
@@ -127,8 +129,9 @@ class QuasiNewton:
         """The quasi-Newton direction among the entries that bounds leave free."""
         A, G = self.point.A, self.point.gradient
         free = ~(((self.region.low >= A) & (G > 0)) | ((self.region.high <= A) & (G < 0)))
+        scale = self._scale(free)
         for _ in range(FREEZES):
-            D = self._two_loops(np.where(free, G, 0.0), free)
+            D = self._two_loops(np.where(free, G, 0.0), free, scale)
             D[~free] = 0.0
             slope = float(np.vdot(G, D))
             T = A + D
@@ -141,7 +144,7 @@ class QuasiNewton:
         return D
 
     def _without_memory(self) -> np.ndarray:
-        self.pairs.clear()
+        self.memory = LimitedMemory.empty(self.point.A.size)
         return self._quasi_newton()
 
     def _cautious(self) -> np.ndarray:
@@ -163,21 +166,20 @@ class QuasiNewton:
         above = A - low
         return np.where(above > NEGLIGIBLE * above.mean(axis=0), low + LEAST * above, low)
 
-    def _two_loops(self, G: np.ndarray, free: np.ndarray) -> np.ndarray:
+    def _two_loops(self, G: np.ndarray, free: np.ndarray, scale: float) -> np.ndarray:
         """Minus the approximate inverse Hessian of the free entries times G."""
-        Q = G.copy()
-        shares = []
-        for S, Y, curvature in reversed(self.pairs):
-            share = float(np.vdot(S, Q)) / curvature
-            Q -= share * Y
-            shares.append(share)
-        D = self.hessian.solve(Q, free)
-        if self.pairs:
-            _, Y, curvature = self.pairs[-1]
-            D *= curvature / max(float(np.vdot(Y, self.hessian.solve(Y, free))), TINY)
-        for (S, Y, curvature), share in zip(self.pairs, reversed(shares), strict=True):
-            D += (share - float(np.vdot(Y, D)) / curvature) * S
-        return -D
+        if not len(self.memory):
+            return -self.hessian.solve(G, free)
+        rest, shares = self.memory.before_guess(G)
+        return -self.memory.after_guess(scale * self.hessian.solve(rest, free), shares)
+
+    def _scale(self, free: np.ndarray) -> float:
+        """What the guessed Hessian is too large by, judged by the last step."""
+        if not len(self.memory):
+            return 1.0
+        change, curvature = self.memory.newest
+        Y = change.reshape(free.shape)
+        return curvature / max(float(np.vdot(Y, self.hessian.solve(Y, free))), TINY)
 
     def _search(self, D: np.ndarray, slope: float) -> Point | None:
         """Backtrack until the value falls enough; None if it does not."""
@@ -192,13 +194,6 @@ class QuasiNewton:
             best = -0.5 * length**2 * slope / bend if np.isfinite(bend) and bend > 0 else 0.0
             length = min(max(best, 0.1 * length), 0.5 * length)
         return None
-
-    def _remember(self, found: Point) -> None:
-        S, Y = found.A - self.point.A, found.gradient - self.point.gradient
-        curvature = float(np.vdot(S, Y))
-        sizes = float(np.linalg.norm(S)) * float(np.linalg.norm(Y))
-        if curvature > 1e-10 * sizes + TINY:
-            self.pairs = [*self.pairs[1 - MEMORY :], (S, Y, curvature)]
 
     def _evaluate(self, A: np.ndarray) -> Point:
         with np.errstate(over="ignore", invalid="ignore"):  # a trial may go too far

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -143,8 +144,7 @@ class FiberPass:
         shape[self.mode] = 1
         n_fibers = math.prod(shape)
         for start in range(0, n_fibers, FIBERS_A_CALL):
-            ids = np.arange(start, min(start + FIBERS_A_CALL, n_fibers))
-            yield np.stack(np.unravel_index(ids, shape), axis=1)
+            yield _fibers(tuple(shape), start, min(start + FIBERS_A_CALL, n_fibers))
 
     def _reading(self, dtype: str, fibers: np.ndarray) -> tuple[Any, ...]:
         """Return the arguments that tell a compiled pass where its cells are."""
@@ -163,6 +163,12 @@ class FiberPass:
         if self.weigh is None:
             return self.loss.value_block(dtype), self.loss.derivative_block(dtype)
         return self.loss.value_block(dtype), self.loss.values_block(dtype)
+
+
+@lru_cache(maxsize=4)
+def _fibers(shape: tuple[int, ...], first: int, last: int) -> np.ndarray:
+    """Where some fibers are: the indices of one a row, in the order of their numbers."""
+    return np.stack(np.unravel_index(np.arange(first, last), shape), axis=1)
 
 
 def _prepared(A: np.ndarray) -> tuple[int, str, np.ndarray]:

@@ -34,11 +34,7 @@ class Compiled(Piece):
         A subclass that only knows more of its data shares the machine code of the loss that it
         comes from.
         """
-        own = type(self)
-        for base in own.__mro__:
-            if all(getattr(base, name, None) is getattr(own, name) for name in COMPILED):
-                own = base
-        return own
+        return _blueprint(type(self))
 
     def derivative_block(self, dtype: str, part: str = "whole") -> Block:
         return _loss_block(self.blueprint, self.variant("derivative"), part, dtype)
@@ -106,6 +102,14 @@ class Compiled(Piece):
     def formula(cls, name: str, dtype: str) -> Any:
         """The scalar function to compile; literals are cast to ``dtype`` on the way."""
         return getattr(cls, name)
+
+
+@lru_cache(maxsize=256)
+def _blueprint(own: Any) -> Any:
+    for base in own.__mro__:
+        if all(getattr(base, name, None) is getattr(own, name) for name in COMPILED):
+            own = base
+    return own
 
 
 @lru_cache(maxsize=256)
