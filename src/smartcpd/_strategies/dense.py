@@ -127,8 +127,11 @@ class DenseSearch:
         better to be searched for."""
         if self.crowded or self.n_init > 1:
             return False
-        if self.problem.loss.dispersion in (Dispersion.OPEN, Dispersion.UNKNOWN):
-            return True
+        open_ended = self.problem.loss.dispersion in (Dispersion.OPEN, Dispersion.UNKNOWN)
+        return open_ended or self._leaves_noise(found)
+
+    def _leaves_noise(self, found: Candidate) -> bool:
+        """Whether data scatters around a solution as widely as the loss says."""
         return self.descents.sample.dispersion(found.A) < DISPERSED
 
     @property
@@ -160,11 +163,14 @@ class DenseSearch:
             child = self._narrowed(self.descents.floored(both), f"{phase}, bred")
             self.bred.append(replace(child, origins=(*one.origins, *two.origins)))
             return
-        if races:
+        # Where a first run leaves noise alone, most starts lead to it; races are for the rest.
+        plain = races and len(self.runs) == 1 and self._leaves_noise(self.runs[0])
+        if races and not plain:
             A = self.tracker.stage(lambda: self.heats.winner(self._n_starts, phase))
             found = self._descended(A, phase)
         else:
-            start = self.starts.wide if compressed else self.starts.own
+            own = self.starts.plain if plain else self.starts.own
+            start = self.starts.wide if compressed else own
             found = self._narrowed(self.tracker.stage(start), phase)
         origin = COMPRESSED if compressed else f"start {number}"
         self.runs.append(replace(found, origins=(origin,)))

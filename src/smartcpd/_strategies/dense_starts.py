@@ -111,10 +111,14 @@ class DenseStarts:
 
     def own(self) -> np.ndarray:
         """A wide start in the problem's own loss, which shares nothing with any other."""
-        problem, width = self.problem, math.ceil(WIDTH * self.problem.rank)
-        if serves(problem):
-            return self._multiplied(THIN_WIDTH * problem.rank)
-        return self.descents.inside(stack(random_factors(problem, width, self.rng)))
+        if serves(self.problem):
+            return self._multiplied(THIN_WIDTH * self.problem.rank)
+        return self.plain()
+
+    def plain(self) -> np.ndarray:
+        """A wide start that is nothing but random."""
+        width = math.ceil(WIDTH * self.problem.rank)
+        return self.descents.inside(stack(random_factors(self.problem, width, self.rng)))
 
     @property
     def core_tells(self) -> bool:
