@@ -18,7 +18,7 @@ from smartcpd._inference.selection.cross_validation import check_problem, opened
 from smartcpd._inference.selection.result import Replication, Selection, rows_of
 from smartcpd._inference.selection.rule import Key, chosen, contenders, top_of, walk
 from smartcpd._inference.selection.training import Fitted
-from smartcpd._inference.selection.trials import Trials
+from smartcpd._inference.selection.trials import TRIAL, Trials
 from smartcpd._problem.problem import check_integer
 from smartcpd.errors import InvalidParameterError
 from smartcpd.metrics import core_consistency, factor_match_score
@@ -118,7 +118,7 @@ def select(
     _score_on_all(trials, near)
     choice = chosen(trials, near)
     around = _around(near, choice.key)
-    again = _replicated(trials, storage, around, n_restarts)
+    again = _replicated(trials, storage, around, choice.key, n_restarts)
     modes = taken_off(X)[1]
     return Selection(
         rank=choice.key[1],
@@ -202,13 +202,15 @@ def _around(near: list[Key], key: Key) -> list[Key]:
 
 
 def _replicated(
-    trials: Trials, storage: Storage, keys: list[Key], n_restarts: int
+    trials: Trials, storage: Storage, keys: list[Key], choice: Key, n_restarts: int
 ) -> dict[Key, Replication]:
-    """Fit all of the data several times, and say whether the fits agree."""
+    """Fit all of the data several times, and say whether the fits agree; those of the choice are
+    searches like any other fit's, since the best of them is kept.
+    """
     n_folds = len(trials.folds)
     tasks = [
-        partial(trials.fit, storage, candidate, rank, n_folds + start)
-        for candidate, rank in keys
+        partial(trials.fit, storage, *key, n_folds + start, **({} if key == choice else TRIAL))
+        for key in keys
         for start in range(n_restarts)
     ]
     fits: list[Fitted] = trials.side_by_side(tasks)

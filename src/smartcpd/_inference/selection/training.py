@@ -38,8 +38,9 @@ def fitted(
     parameters: dict[str, Any],
     previous: CPModel | None = None,
     kin: CPModel | None = None,
+    scratch: bool = True,
 ) -> Fitted:
-    """Fit a candidate from scratch and, given a model of a lower rank, from there as well.
+    """Fit a candidate from ``scratch`` and, given a model of a lower rank, from there as well.
 
     ``kin`` is a model of the same rank and data under the loss that the candidate is a relative of:
     as good a start as any, and one that costs nothing.
@@ -49,7 +50,7 @@ def fitted(
     if candidate.loss.is_open:
         found = run.with_parameter(candidate.loss, kin)
     else:
-        found = run.best(candidate.loss, previous)
+        found = run.best(candidate.loss, previous, scratch)
     status = found.status
     seconds = time.perf_counter() - began
     return Fitted(found.model, found.loss, status.converged, status.interrupted, seconds)
@@ -66,16 +67,18 @@ class _Run:
         self.parameters = parameters
         self.scratch, self.warm, self.new = (np.random.default_rng(s) for s in seed.spawn(3))
 
-    def best(self, loss: Loss, previous: CPModel | None) -> Fit:
+    def best(self, loss: Loss, previous: CPModel | None, scratch: bool) -> Fit:
         """The fit with the lower loss on the training data."""
-        scratch = self._fit(loss, self.scratch)
-        if previous is None or previous.rank >= self.rank:
-            return scratch
-        try:
-            warm = self._from(loss, self._widened(previous.distribute().factors, loss))
-        except DivergedError:
-            return scratch
-        return warm if warm.loss < scratch.loss else scratch
+        warm = None
+        if previous is not None and previous.rank < self.rank:
+            try:
+                warm = self._from(loss, self._widened(previous.distribute().factors, loss))
+            except DivergedError:
+                pass
+        if warm is not None and not scratch:
+            return warm
+        found = self._fit(loss, self.scratch)
+        return warm if warm is not None and warm.loss < found.loss else found
 
     def with_parameter(self, loss: Loss, kin: CPModel | None) -> Fit:
         """A fit that finds the parameter of its loss, from a model of the loss's limit if one is

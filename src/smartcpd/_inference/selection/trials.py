@@ -25,13 +25,10 @@ from smartcpd._inference.selection.scores import FoldScore, scored
 from smartcpd._inference.selection.training import Fitted, fitted
 from smartcpd.errors import IncompatibleError, InvalidParameterError
 
-TRIAL_TOL = 10 * TOL
-"""The tolerance of fits that are only scored: what they may still gain is far below what noise does
-to the score.
-"""
-TRIAL_EFFORT = 0.0
-"""The effort of such fits: as few searches as there may be, since each fit has another start from
-the rank below, and a solution that is a little better predicts no better.
+TRIAL = {"tol": 10 * TOL, "effort": 0.0}
+"""Defaults of fits that are only scored or compared. What they may still gain is far below what
+noise does to the score; and as few searches are made as there may be, since a solution that is a
+little better predicts no better.
 """
 NOT_FOR_TRIALS = ("checkpoint", "checkpoint_every", "resume")
 Task = Callable[[], Any]
@@ -63,8 +60,11 @@ class Trials:
             previous = self._below(candidate, rank, k)
             kin = self.scores.get((candidate.plain, rank), {}).get(k) if candidate.plain else None
             start = None if kin is None else kin.model
-            usual = {"tol": TRIAL_TOL, "effort": TRIAL_EFFORT}
-            found = self.fit(fold.training, candidate, rank, k, previous, start, **usual)
+            # The first fold has shown which ranks are worth a look; others only confirm it.
+            scratch = k == 0 or previous is None or previous.rank < rank - 1
+            found = self.fit(
+                fold.training, candidate, rank, k, previous, start, scratch, **TRIAL
+            )
             known[k] = scored(fold, found)
             self.tell(f"{candidate}, rank {rank}, fold {k + 1}: {found.seconds:.1f} s")
         return known[k]
@@ -77,17 +77,18 @@ class Trials:
         key: int,
         previous: CPModel | None = None,
         kin: CPModel | None = None,
+        scratch: bool = True,
         **usual: Any,
     ) -> Fitted:
-        """Fit with a seed that depends on what is fitted alone; ``usual`` are defaults of
-        its own.
+        """Fit with a seed that depends on what is fitted alone, from ``scratch`` as well or from a
+        lower rank alone; ``usual`` are defaults of its own.
         """
         seed = np.random.SeedSequence(
             self.entropy, spawn_key=(self.candidates.index(candidate), rank, key)
         )
         given = usual | self.parameters | {"callback": self._wants_to_stop}
         given["n_threads"] = self.n_threads or self.parameters.get("n_threads")
-        found = fitted(storage, rank, candidate, seed, given, previous, kin)
+        found = fitted(storage, rank, candidate, seed, given, previous, kin, scratch)
         if found.interrupted or self.stop.is_set():
             raise KeyboardInterrupt
         return found
