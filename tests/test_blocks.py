@@ -280,6 +280,29 @@ def test_a_limit_of_time_ends_a_fit_in_the_middle(planted, tmp_path):
     assert "max_time" in fit.status_.reason
 
 
+def test_crumbs_are_read_a_few_at_a_time_and_the_clock_is_looked_at_between(tmp_path):
+    array = zarr.create_array(tmp_path / "x.zarr", shape=(14,) * 3, chunks=(1,) * 3, dtype="f8")
+    stored = TiledArray(source_of(array), 10_000_000)
+    assert all(np.prod([s.stop - s.start for s in w]) <= 1024 for w in stored.places())
+    seen = []
+
+    def watch():
+        seen.append(1)
+        if len(seen) == 3:
+            raise TimeoutError
+
+    with pytest.raises(TimeoutError):
+        stored.gathered([np.arange(14)] * 3, None, watch)
+    assert len(seen) == 3
+
+
+def test_a_part_of_a_fit_has_what_is_left_of_its_time(planted, tmp_path):
+    X = in_zarr(planted.data, tmp_path / "x.zarr")
+    fit = SmartCPD(RANK, "poisson", random_state=0, max_memory=SMALL).fit(X)
+    times = [row.time for row in fit.history_]
+    assert times == sorted(times)
+
+
 def test_a_start_of_the_users_is_improved(planted, tmp_path):
     X = in_zarr(planted.data, tmp_path / "x.zarr")
     wide = [np.random.default_rng(0).random((size, RANK + 2)) for size in SHAPE]

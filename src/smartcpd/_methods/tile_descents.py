@@ -134,7 +134,8 @@ class TileDescents:
                 founds = self.workers.tile_descents(self.problem, self.settings, tasks)
                 yield [(task.rows, found) for task, found in zip(tasks, founds, strict=True)]
             return
-        for rows, tile in self.storage.tiles(self._tiles(run), self.problem.loss):
+        watch = self.tracker.check_time
+        for rows, tile in self.storage.tiles(self._tiles(run), self.problem.loss, watch):
             problem = replace(self.problem, storage=tile)
             yield [(rows, descended(problem, self.settings, self._task(run, rows)))]
 

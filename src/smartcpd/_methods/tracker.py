@@ -65,6 +65,8 @@ class Tracker:
         self.epoch = 0
         self.entries = 0
         self.began = time.perf_counter()
+        self.spent = 0.0
+        """Seconds that a fit had taken before this run, which is a part of it."""
         self.ended = self.stopped = False
         self.comparison: Comparison | None = None
         self.finding: Finding | None = None
@@ -83,7 +85,7 @@ class Tracker:
 
     def start_clock(self) -> None:
         """Start the clock, now that everything is compiled."""
-        self.began = time.perf_counter()
+        self.elapsed = self.spent
 
     def begin_with(self, A: np.ndarray) -> None:
         """Forget what was best before: from here on the factors have this shape."""

@@ -37,9 +37,10 @@ FEW_EVENTS, MANY_EVENTS = 3, 30
 """Number of events a parameter below which a core says nothing, and from which on agreement means a
 lot.
 """
-THIN_WIDTH, THIN_PASSES = 2, 15
 SMALLER = 3.0
 """Steps in which the size of a start is lowered."""
+MULTIPLIED_PASSES = 8
+"""Number of multiplicative passes of a start in the problem's own loss."""
 FILLINGS = 3
 """The number of times that missing cells are filled in by a fit to all cells so far."""
 
@@ -112,7 +113,7 @@ class DenseStarts:
     def own(self) -> np.ndarray:
         """A wide start in the problem's own loss, which shares nothing with any other."""
         if serves(self.problem):
-            return self._multiplied(THIN_WIDTH * self.problem.rank)
+            return self._multiplied(math.ceil(WIDTH * self.problem.rank))
         return self.plain()
 
     def plain(self) -> np.ndarray:
@@ -211,7 +212,7 @@ class DenseStarts:
         passes = Passes.over(self.problem, self.descents.n_threads)
         A = stack(random_factors(self.problem, width, self.rng))
         mixture = Mixture.of(A, self.problem.shape)
-        for _ in range(THIN_PASSES):
+        for _ in range(MULTIPLIED_PASSES):
             _, mixture = passes.step(mixture)
             self.descents.count_pass()
             self.descents.tracker.epoch += 1

@@ -104,7 +104,8 @@ class Extension:
             pairs = zip(factors, part.rows, around.rows, strict=True)
             known = [F[np.searchsorted(r, kept).clip(0, len(r) - 1)] for F, r, kept in pairs]
             known[mode] = self.filled(factors)[mode]
-            cells = self.storage.gathered(around.rows, self.problem.loss)
+            watch = self.tracker.check_time
+            cells = self.storage.gathered(around.rows, self.problem.loss, watch)
             whole.append(self._rows(cells, known, mode))
         return stack(whole)
 

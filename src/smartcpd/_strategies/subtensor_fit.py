@@ -51,7 +51,7 @@ class SubtensorFit:
 
     def _fit_to(self, extension: Extension) -> list[np.ndarray]:
         part = extension.part
-        storage = self.storage.gathered(part.rows, self.problem.loss)
+        storage = self.storage.gathered(part.rows, self.problem.loss, self.tracker.check_time)
         problem = replace(self.problem, storage=storage)
 
         def observe(report: Epoch) -> object:
@@ -66,6 +66,7 @@ class SubtensorFit:
             return record._replace(phase=f"{part.name}: {record.phase}")
 
         fit = DenseSearch(problem, self._hasty(), self.rng, observe)
+        fit.tracker.spent = self.tracker.elapsed
         result = fit.from_scratch()
         self.tracker.history.extend(named(row) for row in result.history)
         self.tracker.entries += fit.tracker.entries

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -205,10 +205,16 @@ class DenseStorage:
         """Draw random rows of every mode, so many of each."""
         raise NotImplementedError
 
-    def gathered(self, rows: Sequence[np.ndarray], loss: Loss | None = None) -> Any:
+    def gathered(
+        self,
+        rows: Sequence[np.ndarray],
+        loss: Loss | None = None,
+        watch: Callable[[], object] | None = None,
+    ) -> Any:
         """Return the cells of some rows of every mode; the tensor is read at no others.
 
-        Cells that come from disk are checked, if it is said for which loss.
+        Cells that come from disk are checked, if it is said for which loss; ``watch`` is called
+        before every block of them, and may raise an error to read no more.
         """
         raise NotImplementedError
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -144,7 +144,12 @@ class Dense(DenseStorage):
         pairs = zip(self.shape, sizes, strict=True)
         return [np.sort(rng.permutation(size)[:n]) for size, n in pairs]
 
-    def gathered(self, rows: Sequence[np.ndarray], loss: Loss | None = None) -> Dense:
+    def gathered(
+        self,
+        rows: Sequence[np.ndarray],
+        loss: Loss | None = None,
+        watch: Callable[[], object] | None = None,
+    ) -> Dense:
         where = np.ix_(*rows)
         weights = None if self.weights is None else self.weights[where]
         return Dense(np.ascontiguousarray(self.array[where]), weights)

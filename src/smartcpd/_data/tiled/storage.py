@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -24,6 +24,9 @@ from smartcpd.losses import Loss
 
 JOINED_CELLS = 1 << 20
 """Chunks are read together up to this many cells, if they are smaller."""
+JOINED_CHUNKS = 512
+"""About how many chunks are read together at the most: each takes a while to find, and no clock is
+looked at meanwhile."""
 CONTIGUOUS_CELLS = 1 << 23
 """Number of cells of a block of an array without chunks."""
 GLIMPSED_BLOCKS = 4
@@ -92,7 +95,9 @@ class TiledArray(DenseStorage):
         most = BLOCK_SHARE * self.max_memory / self.cell_bytes
         if self.source.chunks is None:
             return slabs(self.shape, min(CONTIGUOUS_CELLS, most / 4))
-        return joined(self.source.chunks, min(JOINED_CELLS, most / 4))
+        n_chunks = math.prod(len(e) - 1 for e in self.source.chunks)
+        few = JOINED_CHUNKS * self.n_cells / n_chunks
+        return joined(self.source.chunks, min(JOINED_CELLS, most / 4, few))
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -257,13 +262,20 @@ class TiledArray(DenseStorage):
             found.append(np.sort(rng.permutation(rows)[:n]))
         return found
 
-    def gathered(self, rows: Sequence[np.ndarray], loss: Loss | None = None) -> Dense:
+    def gathered(
+        self,
+        rows: Sequence[np.ndarray],
+        loss: Loss | None = None,
+        watch: Callable[[], object] | None = None,
+    ) -> Dense:
         """The cells of some rows of every mode; blocks are read one at a time."""
         shape = tuple(len(r) for r in rows)
         array = np.empty(shape, self.source.dtype.newbyteorder("="))
         weights: np.ndarray | None = None
         touched = [self._touched(mode, r) for mode, r in enumerate(rows)]
         for pieces in itertools.product(*touched):
+            if watch is not None:
+                watch()
             dense = self.block(tuple(where for where, _, _ in pieces), loss)
             inside = np.ix_(*(own for _, own, _ in pieces))
             target = tuple(place for _, _, place in pieces)
@@ -278,9 +290,12 @@ class TiledArray(DenseStorage):
                 weights[target] = 1
         return Dense(array, weights)
 
-    def tiles(self, tiles: Iterator[RowsByMode], loss: Loss) -> Iterator[tuple[RowsByMode, Dense]]:
-        """Tiles one after another, the next one being read while this is worked on."""
-        return prefetched(tiles, lambda rows: self.gathered(rows, loss))
+    def tiles(
+        self, tiles: Iterator[RowsByMode], loss: Loss, watch: Callable[[], object] | None = None
+    ) -> Iterator[tuple[RowsByMode, Dense]]:
+        """Tiles one after another, the next one being read while this is worked on; ``watch`` is
+        called while they are read, see `gathered`."""
+        return prefetched(tiles, lambda rows: self.gathered(rows, loss, watch))
 
     def all_blocks(self, loss: Loss) -> Iterator[tuple[Where, Dense]]:
         """Every block once, in the order of the array."""
