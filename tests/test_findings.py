@@ -29,6 +29,14 @@ class TestTheSentence:
         assert found.confirmed
         assert "Found independently by 2 of 3 runs" in found.told.sentence
 
+    def test_where_two_runs_may_agree_by_chance(self):
+        runs = [run(1.0, f"start {number}") for number in range(3)]
+        two, three = (Findings(some, some[0], 0.01, lambda *_: 0.0, 3) for some in (runs[:2], runs))
+        assert not two.confirmed
+        assert "Not confirmed: 2 of 2 runs ended with these components, and so few" in two.sentence
+        assert three.confirmed
+        assert "Found independently by 3 of 3 runs" in three.sentence
+
     @pytest.mark.parametrize(
         "other",
         [

@@ -57,6 +57,9 @@ STARTS, MOST_STARTS = 3, 9
 OFTEN, CROWDED_FOUND = 1 / 3, 3
 """The share of runs that must have found the best one, and their number where a model is crowded.
 """
+CELLS_A_PARAMETER, NEEDED, NEEDED_OFTEN = 20, 3, 1 / 2
+"""With fewer observed cells a parameter than this, poor solutions are found again by chance: more
+runs must agree, and a larger share of them."""
 DISPERSED = 1.5
 """The dispersion up to which a loss that knows how widely data scatters explains all of it."""
 COMPARED = 5e-4
@@ -145,7 +148,14 @@ class DenseSearch:
             n_found = sum(run.loss - best.loss <= margin for run in self.runs)
             often = n_found >= max(CROWDED_FOUND, OFTEN * len(self.runs))
             return often and not self._findings(best).rivals
-        return len(self._findings(best).found) >= max(2, OFTEN * len(self.runs))
+        often = NEEDED_OFTEN if self._says_little else OFTEN
+        found = self._findings(best)
+        return found.confirmed and len(found.found) >= often * len(self.runs)
+
+    @property
+    def _says_little(self) -> bool:
+        """Whether there are few observed cells a parameter."""
+        return self.problem.storage.n_observed < CELLS_A_PARAMETER * self.problem.freedom
 
     def _run(self, number: int) -> None:
         """Make another run: from the best two so far now and then, where races do not serve; or
@@ -254,7 +264,8 @@ class DenseSearch:
             return self.descents.sample.error(stack(one.factors), stack(two.factors))
 
         resolution = self.descents.resolution(chosen.A)
-        return Findings(list(runs.values()), runs[id(chosen)], resolution, error)
+        needed = NEEDED if self._says_little else 2
+        return Findings(list(runs.values()), runs[id(chosen)], resolution, error, needed)
 
     def _alike(self, A: np.ndarray, B: np.ndarray) -> bool:
         one, two = (unstack(each, self.problem.shape) for each in (A, B))

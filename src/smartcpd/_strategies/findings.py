@@ -61,6 +61,8 @@ class Findings:
     resolution: float
     """The distance by which noise alone moves the lowest loss."""
     error: Error
+    needed: int = 2
+    """Number of independent runs that must have found a solution before it counts as found."""
 
     @property
     def found(self) -> list[Run]:
@@ -72,8 +74,8 @@ class Findings:
 
     @property
     def confirmed(self) -> bool:
-        """Whether two independent runs found the chosen solution."""
-        return len(self.found) >= 2
+        """Whether enough independent runs found the chosen solution."""
+        return len(self.found) >= self.needed
 
     @property
     def rivals(self) -> list[Run]:
@@ -98,13 +100,16 @@ class Findings:
         if n == 1:
             return ALONE.sentence
         found = self.found
-        if len(found) >= 2:
+        if len(found) >= self.needed:
             return (
                 f"Found independently by {len(found)} of {n} runs: the same components at the same "
                 "loss."
             )
         same = self._same
-        if len(same) > 1:
+        if len(found) > 1:
+            why = f"{len(found)} of {n} runs ended with these components, and so few observed cells "
+            why += f"a parameter take {self.needed} to tell chance from a find"
+        elif len(same) > 1:
             names = [name for run in same for name in run.origins]
             shared = sorted({name for name in names if names.count(name) > 1})
             why = f"{len(same)} of {n} runs ended with these components, but they share "
