@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,10 +72,8 @@ class _Run:
         """The fit with the lower loss on the training data."""
         warm = None
         if previous is not None and previous.rank < self.rank:
-            try:
+            with suppress(DivergedError):
                 warm = self._from(loss, self._widened(previous.distribute().factors, loss))
-            except DivergedError:
-                pass
         if warm is not None and not scratch:
             return warm
         found = self._fit(loss, self.scratch)

@@ -62,9 +62,7 @@ class Trials:
             start = None if kin is None else kin.model
             # The first fold has shown which ranks are worth a look; others only confirm it.
             scratch = k == 0 or previous is None or previous.rank < rank - 1
-            found = self.fit(
-                fold.training, candidate, rank, k, previous, start, scratch, **TRIAL
-            )
+            found = self.fit(fold.training, candidate, rank, k, previous, start, scratch, **TRIAL)
             known[k] = scored(fold, found)
             self.tell(f"{candidate}, rank {rank}, fold {k + 1}: {found.seconds:.1f} s")
         return known[k]
