@@ -50,9 +50,9 @@ def select(
 
     Under each loss, ranks are tried upwards on a first fold, each from scratch and from the model
     of the rank below, until three in a row are not better. Candidates that are not clearly worse
-    there are fitted to the other folds, from the rank below if that is among them. Among those, the lowest rank is chosen whose held-out
-    log-likelihood is within one standard error of the best one's; the error is that of the
-    difference on the same cells.
+    there are fitted to the other folds, from the rank below if that is among them. Among those, the
+    lowest rank is chosen whose held-out log-likelihood is within one standard error of the best
+    one's; the error is that of the difference on the same cells.
 
     Parameters
     ----------
