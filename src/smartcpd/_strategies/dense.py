@@ -148,9 +148,9 @@ class DenseSearch:
             n_found = sum(run.loss - best.loss <= margin for run in self.runs)
             often = n_found >= max(CROWDED_FOUND, OFTEN * len(self.runs))
             return often and not self._findings(best).rivals
-        often = NEEDED_OFTEN if self._says_little else OFTEN
-        found = self._findings(best)
-        return found.confirmed and len(found.found) >= often * len(self.runs)
+        share = NEEDED_OFTEN if self._says_little else OFTEN
+        findings = self._findings(best)
+        return findings.confirmed and len(findings.found) >= share * len(self.runs)
 
     @property
     def _says_little(self) -> bool:

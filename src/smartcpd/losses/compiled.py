@@ -34,7 +34,8 @@ class Compiled(Piece):
         A subclass that only knows more of its data shares the machine code of the loss that it
         comes from.
         """
-        return _blueprint(type(self))
+        own: Any = type(self)
+        return _blueprint(own)
 
     def derivative_block(self, dtype: str, part: str = "whole") -> Block:
         return _loss_block(self.blueprint, self.variant("derivative"), part, dtype)

@@ -25,7 +25,7 @@ from smartcpd._inference.selection.scores import FoldScore, scored
 from smartcpd._inference.selection.training import Fitted, fitted
 from smartcpd.errors import IncompatibleError, InvalidParameterError
 
-TRIAL = {"tol": 10 * TOL, "effort": 0.0}
+TRIAL: dict[str, Any] = {"tol": 10 * TOL, "effort": 0.0}
 """Defaults of fits that are only scored or compared. What they may still gain is far below what
 noise does to the score; and as few searches are made as there may be, since a solution that is a
 little better predicts no better.
