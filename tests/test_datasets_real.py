@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from smartcpd import datasets
-from smartcpd._data.labels import Kind, LabelledTensor
+from smartcpd._data.labelled import LabelledTensor
+from smartcpd._data.labels import Kind
 from smartcpd.datasets import chicago, files, uci
 from smartcpd.datasets import flower_visits as flowers
 from smartcpd.errors import (

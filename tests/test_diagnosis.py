@@ -109,7 +109,7 @@ class TestPlanted:
         model = CPModel(factors, [0.5, 1, 1, 0.5], "poisson")
         finding = diagnose(model, COUNTS)["duplicate components"]
         assert finding.figures["pairs"] == [[0, 3]]
-        assert diagnose(model, COUNTS, first=1)["duplicate components"].brief == (
+        assert diagnose(model, COUNTS)["duplicate components"].brief == (
             "components 1 and 4 are the same"
         )
 
@@ -356,7 +356,7 @@ class TestReport:
         assert 'href="#checks"' not in write_report(tmp_path / "c.html", MODEL).read_text()
 
     def test_in_the_folder_of_a_run(self, tmp_path):
-        diagnosis = diagnose(MODEL, RNG.negative_binomial(2, 2 / (2 + MEAN)), first=1)
+        diagnosis = diagnose(MODEL, RNG.negative_binomial(2, 2 / (2 + MEAN)))
         history = History([Record(0.1, 1, 10, 2.0, 0.0, "a")])
         run = RunRecord(MODEL, 1.0, history, Status(True, "Converged."), "mm", diagnosis=diagnosis)
         RunFolder(tmp_path).save_model(run)

@@ -175,7 +175,7 @@ class TestFigures:
         order = examined.shown.order
         factors = [A[:, order] for A in found.model.factors]
         ordered = CPModel(factors, found.model.weights[order], loss, LABELS)
-        alone = diagnose(ordered, data, status=found.status, history=found.history, first=1)
+        alone = diagnose(ordered, data, status=found.status, history=found.history)
         assert diagnosis.checked == alone.checked
         assert diagnosis.names == alone.names
         for one, other in zip(diagnosis, alone, strict=True):

@@ -9,7 +9,8 @@ import pytest
 import smartcpd
 from smartcpd import SmartCPD, SparseTensor, datasets, losses, quality
 from smartcpd._app.cli import main
-from smartcpd._data.labels import LabelledTensor, Mode
+from smartcpd._data.labelled import LabelledTensor
+from smartcpd._data.labels import Mode
 from smartcpd._data.storage.observed import stacked_rows
 from smartcpd._objectives import objective_of
 from smartcpd.errors import DataNotFoundError, IncompatibleError, InvalidDataError, SmartCPDError

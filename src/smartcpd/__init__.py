@@ -28,7 +28,6 @@ if _is_the_program():
     # answers it, see `smartcpd._app.signals`.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
-import logging  # noqa: E402
 from importlib import import_module  # noqa: E402
 from typing import TYPE_CHECKING, Any  # noqa: E402
 
@@ -54,7 +53,8 @@ if TYPE_CHECKING:
     from smartcpd import steps as steps
     from smartcpd._common.version import __version__
     from smartcpd._data.files import read, write
-    from smartcpd._data.labels import LabelledTensor, Mode
+    from smartcpd._data.labelled import LabelledTensor
+    from smartcpd._data.labels import Mode
     from smartcpd._data.storage import SparseTensor
     from smartcpd._data.tables import from_table
     from smartcpd._estimator import SmartCPD
@@ -64,8 +64,6 @@ if TYPE_CHECKING:
     from smartcpd._inference.selection import cross_validate, select
     from smartcpd._problem.loss_choice import choose_loss
     from smartcpd.partitions import PartitionedTensor as PartitionedTensor
-
-logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 __all__ = [
     "CPModel",
@@ -106,7 +104,7 @@ FURTHER = [
 
 _FOUND_IN = {
     "CPModel": "_fitting.model",
-    "LabelledTensor": "_data.labels",
+    "LabelledTensor": "_data.labelled",
     "Mode": "_data.labels",
     "PartitionedTensor": "partitions",
     "SmartCPD": "_estimator",

@@ -30,7 +30,7 @@ import smartcpd
 from smartcpd import CPModel, LabelledTensor, Mode, SparseTensor
 from smartcpd._app.cli.show import summary
 from smartcpd._app.run_folder import RunFolder, RunRecord
-from smartcpd._data.labels import taken_off
+from smartcpd._data.labelled import taken_off
 from smartcpd._fitting.fit import fit
 from smartcpd._inference.examination import Examination
 from smartcpd._problem.checkpoints.files import read_tree, write_tree

@@ -70,7 +70,8 @@ class Signals:
             return
         self.asked, self._since, self._echoes = None, 0.0, 0
         self._pipe = os.pipe()
-        os.set_blocking(self._pipe[1], False)
+        if hasattr(os, "set_blocking"):  # Windows has it since Python 3.12, and does without
+            os.set_blocking(self._pipe[1], False)
         signal.set_wakeup_fd(self._pipe[1], warn_on_full_buffer=False)
         for number in WATCHED:
             signal.signal(number, self._raise)

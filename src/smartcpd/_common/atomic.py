@@ -4,12 +4,31 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from smartcpd.errors import InvalidParameterError
+
+WINDOWS = sys.platform == "win32"
+PAUSES = (0.01, 0.1, 0.5)
+"""Seconds between two attempts."""
+
+
+def put_in_place(temporary: Path, path: Path) -> None:
+    """Rename a file over another; on Windows again after a while, since a file that anybody reads
+    at this moment, such as a virus scanner, cannot be replaced there.
+    """
+    for pause in PAUSES if WINDOWS else ():
+        try:
+            os.replace(temporary, path)
+            return
+        except PermissionError:
+            time.sleep(pause)
+    os.replace(temporary, path)
 
 
 def replace_file(path: Path, content: bytes) -> None:
@@ -20,7 +39,7 @@ def replace_file(path: Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, path)
+        put_in_place(temporary, path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
@@ -42,7 +61,7 @@ def replaced(path: Path) -> Iterator[Path]:
     temporary = path.with_name(f".{uuid.uuid4().hex}.{path.name[-20:]}")
     try:
         yield temporary
-        os.replace(temporary, path)
+        put_in_place(temporary, path)
     except BaseException:
         if temporary.is_dir():
             shutil.rmtree(temporary, ignore_errors=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 from typing import Any
@@ -12,6 +13,9 @@ UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 BINARY_UNITS = {"ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 DEFAULT_SHARE = 0.5
 """The share of the machine's memory that a fit may use unless the user says otherwise."""
+
+UNTOLD = 4 * 10**9
+"""Bytes that a machine is taken to have if its system does not tell."""
 
 
 def amount(name: str, value: Any) -> int:
@@ -37,7 +41,7 @@ def budget(max_memory: str | int | None) -> int:
 
 def of_machine() -> int:
     """Bytes of memory that this process may have: the machine's, or its container's share."""
-    physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    physical = _physical()
     for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         try:
             with open(path) as limit:
@@ -45,6 +49,35 @@ def of_machine() -> int:
         except (OSError, ValueError):  # no such limit
             continue
     return physical
+
+
+def _physical() -> int:
+    """Bytes of memory of the machine, by what its system offers to ask."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return _physical_on_windows() or UNTOLD
+
+
+def _physical_on_windows() -> int:
+    """Bytes of memory as Windows tells them; 0 where this is not Windows."""
+    library = getattr(ctypes, "windll", None)
+    if library is None:
+        return 0
+    status = _MemoryStatus(size=ctypes.sizeof(_MemoryStatus))
+    told = library.kernel32.GlobalMemoryStatusEx(ctypes.byref(status))
+    return int(status.physical) if told else 0
+
+
+class _MemoryStatus(ctypes.Structure):
+    """Windows' MEMORYSTATUSEX."""
+
+    _fields_ = [
+        ("size", ctypes.c_uint32),
+        ("load", ctypes.c_uint32),
+        ("physical", ctypes.c_uint64),
+        *((f"other_{k}", ctypes.c_uint64) for k in range(6)),
+    ]
 
 
 def check_claim(what: object, n_bytes: int) -> None:

@@ -7,6 +7,7 @@ model that goes out.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -14,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from smartcpd._data.storage.base import Storage
 from smartcpd.errors import InvalidDataError, InvalidParameterError
 
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -111,6 +111,73 @@ class Mode:
             and bool(((self.labels >= 1) & (self.labels <= 12)).all())
         )
 
+    def rows(self, labels: Any) -> np.ndarray:
+        """Return the places of labels, counted from 0.
+
+        Parameters
+        ----------
+        labels : label, list of labels, or slice
+            As they are in ``labels``, or as `text` writes them. A slice goes from one label to
+            another, both included; dates and numbers that are no labels bound it as well.
+
+        Returns
+        -------
+        ndarray
+            In the shape of what was given; of a slice, a list.
+
+        Examples
+        --------
+        >>> from smartcpd import Mode
+        >>> mode = Mode("day", ["2024-01-31", "2024-02-01", "2024-02-02"], "time")
+        >>> mode.rows(["2024-02-02", "2024-01-31"]), mode.rows(slice("2024-02-01", None))
+        (array([2, 0]), array([1, 2]))
+        """
+        if isinstance(labels, slice):
+            return self._between(labels.start, labels.stop)
+        given = np.asarray(labels)
+        places = [self._place(label) for label in given.ravel().tolist()]
+        return np.array(places, np.intp).reshape(given.shape)
+
+    @cached_property
+    def _places(self) -> dict[Any, int]:
+        """The first row with each label, by its value and by its text."""
+        found: dict[Any, int] = {}
+        for names in (self.labels.tolist(), self.text()):
+            for place, name in enumerate(names):
+                found.setdefault(name, place)
+        return found
+
+    def _place(self, label: Any) -> int:
+        found = self._places.get(label)
+        if found is None and self.labels.dtype.kind == "M":
+            with suppress(ValueError, TypeError):
+                found = self._places.get(np.datetime64(label, "us").item())
+        if found is None:
+            found = self._places.get(str(label))
+        if found is None:
+            some = ", ".join(self.text(np.arange(min(3, len(self)))))
+            raise InvalidParameterError(
+                f"Mode {self.name!r} has no row {label!r}; its rows are {some}"
+                f"{', ...' if len(self) > 3 else ''}."
+            )
+        return found
+
+    def _between(self, first: Any, last: Any) -> np.ndarray:
+        """Return the rows from one label to another, both included."""
+        inside = np.ones(len(self), bool)
+        kind = self.labels.dtype.kind
+        if kind == "M":
+            # The end of a month or a year that is named in short belongs to it.
+            inside &= True if first is None else self.labels >= np.datetime64(first)
+            inside &= True if last is None else self.labels < np.datetime64(last) + 1
+        elif kind in "iuf" and not isinstance(first, str) and not isinstance(last, str):
+            inside &= True if first is None else self.labels >= first
+            inside &= True if last is None else self.labels <= last
+        else:
+            inside[: 0 if first is None else self._place(first)] = False
+            inside[len(self) if last is None else self._place(last) + 1 :] = False
+        return np.flatnonzero(inside)
+
     def text(self, rows: Any = None) -> list[str]:
         """Return the labels as a person would write them: all, or those of some rows.
 
@@ -124,84 +191,6 @@ class Mode:
         if self._counts_months:
             return [MONTHS[number - 1] for number in labels.tolist()]
         return [str(label) for label in labels.tolist()]
-
-
-@dataclass(frozen=True)
-class LabelledTensor:
-    """A tensor whose modes have names and labels; it goes wherever a tensor goes.
-
-    Parameters
-    ----------
-    tensor : array or SparseTensor
-        The data.
-    modes : sequence of Mode
-        One for each mode of the data, with a label for every row.
-    notes : tuple of str
-        What was left out or decided where the tensor was made.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from smartcpd import LabelledTensor, Mode
-    >>> modes = [Mode("city", ["Rome", "Oslo"]), Mode("year", [2023, 2024, 2025])]
-    >>> LabelledTensor(np.ones((2, 3)), modes).shape
-    (2, 3)
-    """
-
-    tensor: Storage | np.ndarray
-    modes: tuple[Mode, ...]
-    notes: tuple[str, ...] = ()
-    """What was left out or decided where the tensor was made."""
-
-    def __post_init__(self) -> None:
-        checked_modes(self.modes, self.tensor.shape)
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The length of each mode."""
-        return tuple(self.tensor.shape)
-
-    def __repr__(self) -> str:
-        names = " x ".join(f"{mode.name} {len(mode)}" for mode in self.modes)
-        return f"LabelledTensor({names}; {self.tensor!r})"
-
-
-def taken_off(X: Any) -> tuple[Any, tuple[Mode, ...] | None]:
-    """Return the tensor alone, and the labels of its modes if it has any."""
-    if isinstance(X, LabelledTensor):
-        return X.tensor, X.modes
-    if type(X).__module__.startswith("xarray.") and hasattr(X, "coords"):
-        return _from_xarray(X)
-    if is_frame(X):
-        return _from_frame(X)
-    if type(X).__module__.startswith("pyttb.") and isinstance(getattr(X, "data", 0), np.ndarray):
-        return X.data, None
-    return X, None
-
-
-def is_frame(X: Any) -> bool:
-    """Whether X is a table of pandas, polars or Dask: a matrix with names."""
-    package = type(X).__module__.split(".")[0]
-    return package in ("pandas", "polars", "dask", "dask_expr") and hasattr(X, "columns")
-
-
-def _from_frame(X: Any) -> tuple[np.ndarray, tuple[Mode, ...] | None]:
-    """Return the numbers of a table, its index and its columns."""
-    X = X.compute() if hasattr(X, "compute") else X
-    values = X.to_numpy()
-    if values.dtype == object and any(isinstance(value, str) for value in values.flat):
-        raise InvalidDataError(
-            "X is a table with text in it, and a table is read as a matrix of numbers. If its rows "
-            "are events or measurements, make a tensor of them first: "
-            "smartcpd.from_table(X, modes=[...])."
-        )
-    if 0 in X.shape:
-        return values, None
-    index = getattr(X, "index", np.arange(len(X)))
-    given = (getattr(index, "name", None), getattr(X.columns, "name", None))
-    names = given if given[0] != given[1] else (None, None)
-    rows = Mode(str(names[0] or "row"), index)
-    return values, (rows, Mode(str(names[1] or "column"), X.columns))
 
 
 def checked_modes(modes: Iterable[Mode], shape: Sequence[int]) -> tuple[Mode, ...]:
@@ -222,22 +211,6 @@ def checked_modes(modes: Iterable[Mode], shape: Sequence[int]) -> tuple[Mode, ..
             f"Modes need different names; got {', '.join(map(repr, names))}. Rename one."
         )
     return given
-
-
-def _from_xarray(X: Any) -> tuple[Any, tuple[Mode, ...]]:
-    if not hasattr(X, "dims") or hasattr(X, "data_vars"):
-        raise InvalidDataError(
-            "X is an xarray Dataset, which holds several arrays; pass one of them, such as "
-            f"X[{next(iter(X.data_vars), 'name')!r}]."
-        )
-    modes = []
-    for dim, size in zip(X.dims, X.shape, strict=True):
-        labels = X.coords[dim].values if dim in X.coords else np.arange(size)
-        modes.append(Mode(str(dim), labels))
-    # xarray does not say in public whether values have been read. Those that have not stay where
-    # they are, for a reader of blocks.
-    unread = X.chunks is None and not getattr(X.variable, "_in_memory", True)
-    return X.variable if unread else X.data, tuple(modes)
 
 
 def _label_array(name: str, labels: Any) -> np.ndarray:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from smartcpd._common.memory import budget
-from smartcpd._data.labels import LabelledTensor, taken_off
+from smartcpd._data.labelled import LabelledTensor, taken_off
 from smartcpd._data.storage import Dense, SparseStorage, SparseTensor, Storage
 from smartcpd._data.tiled import TiledArray, opened
 from smartcpd._data.tiled.source import source_of

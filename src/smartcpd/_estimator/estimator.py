@@ -18,6 +18,7 @@ from smartcpd._inference.streaming import arrivals
 from smartcpd._methods.base import Method
 from smartcpd._problem.history import History, Status
 from smartcpd._strategies.base import Strategy
+from smartcpd.quality.glimpse import deviance_explained
 
 
 class SmartCPD(MeetsNewData):
@@ -107,9 +108,10 @@ class SmartCPD(MeetsNewData):
         Stop when an epoch changes the loss by less than this share of it, as the paper does on real
         data (1e-3); 0, the default, never does. It holds for solvers that `tol` judges, and says
         nothing of how far the optimum is.
-    init : "random", "als", "smd", CPModel or list of arrays
+    init : "random", "als", "smd", CPModel, CPTensor, ktensor or list of arrays
         Where to start: at random, after some sweeps of clipped least squares, or after a short
-        stochastic run. The user's factors are copied.
+        stochastic run. The user's factors are copied. A model may have another rank: components
+        are merged, or small random ones added. Components stay in the order of such a start.
     n_init : int
         Number of starts that are compared by loss; those that fall behind are stopped early.
     effort : float
@@ -156,6 +158,11 @@ class SmartCPD(MeetsNewData):
     weights_ : array of length rank
     loss_ : float
         Mean loss of the model on the data, over all observed cells.
+    deviance_explained_ : float or None
+        The share of deviance that the model explains, from all cells or from a sample of 16,384;
+        `smartcpd.quality.measure` reads more.
+    loss_reason_ : str
+        Which loss the values of the data chose, and why; empty where the user chose it.
     history_ : History
         A row an epoch: time, epoch, entries sampled, loss, penalty, phase.
     status_ : Status
@@ -197,6 +204,8 @@ class SmartCPD(MeetsNewData):
     solver_: str
     consensus_: Consensus | None
     traffic_: Any
+    deviance_explained_: float | None
+    loss_reason_: str
 
     def __init__(
         self,
@@ -321,8 +330,10 @@ class SmartCPD(MeetsNewData):
         self.__dict__.pop("past_", None)
         weights = slice_weights(sample_weight, weights, X)
         result = fit(X, **self.get_params(deep=False), mask=mask, weights=weights)
-        warn_of(result.status)
+        warn_of(result.status, agreed=result.consensus is not None and result.consensus.agree)
         self._keep(result.model, result.loss, result.history, result.status)
+        self.deviance_explained_ = deviance_explained(result.model, result.problem.storage)
+        self.loss_reason_ = result.problem.loss_reason
         self.solver_ = result.solver
         self.consensus_ = result.consensus
         self.traffic_ = result.traffic
@@ -381,6 +392,7 @@ class SmartCPD(MeetsNewData):
             self.model_, past, X, mode, share, last=last, refit=self._refit(), **how
         )
         self._keep(grown.model, grown.loss, History([*self.history_, grown.record]), grown.status)
+        self.deviance_explained_ = None  # of all slices, which are no longer there
         self.past_ = grown.past
         return self
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from smartcpd._data.labels import LabelledTensor, is_frame
+from smartcpd._data.labelled import LabelledTensor, is_frame
+from smartcpd._estimator.display import found
 from smartcpd._fitting.consensus import Consensus
 from smartcpd._fitting.model import CPModel
 from smartcpd._inference.diagnosis import Diagnosis, diagnose
@@ -16,6 +19,8 @@ from smartcpd._inference.predictive import predictive_score
 from smartcpd._inference.streaming.transform import with_new_rows
 from smartcpd._problem.history import History, Status
 from smartcpd.errors import InvalidDataError
+from smartcpd.report.notebook import components, panel, sentence
+from smartcpd.report.of_model import report
 
 
 class MeetsNewData(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -25,8 +30,30 @@ class MeetsNewData(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     history_: History
     status_: Status
     consensus_: Consensus | None
+    deviance_explained_: float | None
+    loss_reason_: str
     constraint: Any
     absent: str
+
+    def __repr__(self, *args: Any, **kwargs: Any) -> str:
+        text = super().__repr__(*args, **kwargs)
+        if not hasattr(self, "model_"):
+            return text
+        lines = [text, f"  {found(self.model_, self.status_, self.deviance_explained_)}"]
+        if self.loss_reason_:
+            lines.append(f"  loss {self.loss_reason_}")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        if not hasattr(self, "model_"):
+            return panel(repr(self))
+        first, *lines = repr(self).split("\n")
+        end = self.status_.reason.removesuffix(f"Loss {self.loss_reason_}.").strip()
+        said = [sentence(line.strip()) for line in [*lines, end]]
+        return panel(first, *said, components(self.model_))
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
     @property
     def components_(self) -> np.ndarray:
@@ -244,6 +271,56 @@ class MeetsNewData(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             history=self.history_,
             consensus=self.consensus_,
             compare_ranks=compare_ranks,
+        )
+
+    def report(
+        self,
+        X: Any = None,
+        path: str | os.PathLike[str] = "report.html",
+        *,
+        mask: Any = None,
+        weights: Any = None,
+        title: str | None = None,
+    ) -> Path:
+        """Write a page about the fit: one file of HTML that needs no network.
+
+        Parameters
+        ----------
+        X : optional
+            The data: how well it is described, and what may be wrong, then stands on the page too.
+        path : path
+            The file, which is replaced if it exists.
+        mask, weights : optional
+            As for `fit`.
+        title : str, optional
+            By default the names of the modes.
+
+        Returns
+        -------
+        Path
+            The path of the file.
+
+        Examples
+        --------
+        >>> from smartcpd import SmartCPD, datasets
+        >>> X, _ = datasets.count((6, 5, 4), rank=1, random_state=0)
+        >>> SmartCPD(1, random_state=0).fit(X).report(X, "page.html").name
+        'page.html'
+        """
+        check_is_fitted(self)
+        return report(
+            self.model_,
+            path,
+            X,
+            self.absent,
+            mask=mask,
+            weights=weights,
+            title=title,
+            constraint=self.constraint,
+            status=self.status_,
+            history=self.history_,
+            consensus=self.consensus_,
+            settings={"rank": self.model_.rank, "loss": str(self.model_.loss_function)},
         )
 
     def predict(self, indices: Any) -> np.ndarray:

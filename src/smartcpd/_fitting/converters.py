@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
 import numpy as np
 
+from smartcpd._common.extras import required
 from smartcpd._fitting.model import CPModel
-from smartcpd.errors import InvalidParameterError, MissingExtraError
+from smartcpd.errors import InvalidParameterError
 from smartcpd.losses import Loss
 
 
@@ -44,6 +44,30 @@ def from_pyttb(ktensor: Any, loss_function: Loss | str | None = None) -> CPModel
     if not isinstance(ktensor, ttb.ktensor):
         raise InvalidParameterError(f"Expected a pyttb.ktensor; got {type(ktensor).__name__}.")
     return CPModel(ktensor.factor_matrices, ktensor.weights, loss_function)
+
+
+def as_model(given: Any) -> CPModel | None:
+    """Return the model that a user's start is: ours, TensorLy's or pyttb's; None if it is none."""
+    if isinstance(given, CPModel):
+        return given
+    package = type(given).__module__.split(".")[0]
+    if package == "pyttb" and hasattr(given, "factor_matrices"):
+        return from_pyttb(given)
+    if package == "tensorly" and hasattr(given, "factors"):
+        return from_tensorly(given)
+    return None
+
+
+def to_polars(model: CPModel) -> Any:
+    """Return a Polars DataFrame, long; see `CPModel.to_polars`."""
+    pl = required("polars", "A model as a Polars DataFrame")
+    columns: dict[str, list[Any]] = {"mode": [], "label": [], "component": [], "value": []}
+    for mode, A in zip(model.named_modes, model.factors, strict=True):
+        columns["mode"] += [mode.name] * A.size
+        columns["label"] += mode.text() * model.rank
+        columns["component"] += np.repeat(np.arange(1, model.rank + 1), len(mode)).tolist()
+        columns["value"] += A.T.reshape(-1).tolist()
+    return pl.DataFrame(columns)
 
 
 def to_frame(model: CPModel) -> Any:
@@ -84,11 +108,3 @@ def to_xarray(model: CPModel) -> Any:
     }
     variables["weights"] = ("component", model.weights)
     return xarray.Dataset(variables, coords, {"loss": str(model.loss_function)})
-
-
-def required(package: str, purpose: str) -> Any:
-    """Import an optional package, or raise an error that says how to get it."""
-    try:
-        return importlib.import_module(package)
-    except ImportError:
-        raise MissingExtraError(package, package, purpose) from None

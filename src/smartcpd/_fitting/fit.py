@@ -13,13 +13,16 @@ import numpy as np
 
 from smartcpd import losses
 from smartcpd._common import threads
-from smartcpd._data.labels import Mode, taken_off
+from smartcpd._data.labelled import taken_off
+from smartcpd._data.labels import Mode
 from smartcpd._fitting.consensus import Consensus
 from smartcpd._fitting.consensus.starts import consensus_of
+from smartcpd._fitting.converters import as_model
 from smartcpd._fitting.model import CPModel
 from smartcpd._fitting.open_loss import fit_open
 from smartcpd._fitting.other_units import OtherUnits
 from smartcpd._fitting.progress import Progress
+from smartcpd._fitting.shares import places_by_share
 from smartcpd._fitting.unobserved import without_unobserved_rows
 from smartcpd._fitting.warning import warn_of
 from smartcpd._kernels.notices import compilation
@@ -33,7 +36,7 @@ from smartcpd._strategies import registry, warm_starts
 from smartcpd._strategies.auto import choice, from_a_start
 from smartcpd._strategies.base import Strategy
 from smartcpd._strategies.restarts import Restarts
-from smartcpd._strategies.starts import make_start
+from smartcpd._strategies.starts import make_start, with_more_components
 from smartcpd._strategies.tiled import tiled
 from smartcpd.errors import IncompatibleError, InvalidParameterError
 from smartcpd.losses import Loss
@@ -154,8 +157,9 @@ def fit(
     if known is not None and known.is_open:
         tensor, modes = taken_off(X)
         return fit_open(tensor, known, parameters, fit).labelled(modes)
-    if isinstance(init, CPModel):
-        init = init.distribute().factors
+    start = as_model(init)
+    if start is not None:
+        init = start.distribute().factors
     if isinstance(fixed_components, CPModel):
         fixed_components = fixed_components.distribute().factors
     asked = {name: value for name, value in parameters.items() if name not in NOT_IDENTIFYING}
@@ -240,6 +244,8 @@ def fit(
         fingerprint = identity.data
         journal = opened(checkpoint, identity, checkpoint_every, resume, problem.freedom)
         settings = replace(settings, journal=journal)
+    if start is not None and start.rank < problem.rank:
+        init = with_more_components(problem, init, rng)
     with settings.journal, threads.limited_to(settings.n_threads):
         streams = rng.spawn(n_runs)
         starts = [
@@ -271,6 +277,8 @@ def fit(
     said = (found.status.reason, remark, problem.loss_remark)
     status = found.status._replace(reason=" ".join(filter(None, said)))
     model = CPModel(factors, np.ones(problem.rank), problem.loss)
+    if isinstance(init, str) and fixed is None and fixed_components is None:
+        model = model[places_by_share(model)]
     agreed = None
     if n_init > 1 and found.comparison is not None:
         agreed = consensus_of(problem, model, best.objective, status.converged, found.comparison)

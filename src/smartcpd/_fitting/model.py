@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,17 +13,25 @@ from smartcpd import losses
 from smartcpd._common.doors import doors
 from smartcpd._common.factors import best_pairs, distributed, mode_cosines, normalized, signs
 from smartcpd._common.model_cells import checked_indices, slabs, values_at
+from smartcpd._data.choosing import Chosen, cells_by_label
+from smartcpd._data.labelled import LabelledTensor
 from smartcpd._data.labels import Mode, checked_modes
+from smartcpd._fitting.model_exits import GoesElsewhere
 from smartcpd._fitting.model_verbs import MeetsData
 from smartcpd.errors import IncompatibleError, InvalidParameterError
 from smartcpd.losses import Loss
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class CPModel(MeetsData):
+class CPModel(MeetsData, GoesElsewhere):
     """A low-rank model: m_i = sum_r weights[r] * prod_n factors[n][i_n, r].
 
     Every method returns a new model; nothing changes this one. Its arrays are read-only copies.
+
+    Components are numbered from 1 wherever people read of them: in frames, plots, pages, sentences
+    and in the terminal. In code they are places, counted from 0: component 1 is ``model[0]``, and
+    column 0 of every factor. A fit puts them in order of their shares, largest first, as `sort`
+    does; after ``init=``, and beside what is fixed, they stay where they were put.
 
     Parameters
     ----------
@@ -47,6 +53,8 @@ class CPModel(MeetsData):
     CPModel(shape=2x3, rank=1, loss=bernoulli-odds)
     >>> model.mean([[0, 2]])
     array([0.5])
+    >>> len(model), [component.rank for component in model]
+    (1, [1])
     """
 
     factors: list[np.ndarray]
@@ -104,6 +112,54 @@ class CPModel(MeetsData):
         shape = "x".join(map(str, self.shape))
         return f"CPModel(shape={shape}, rank={self.rank}, loss={self.loss_function})"
 
+    def __len__(self) -> int:
+        """The number of components."""
+        return self.rank
+
+    def __iter__(self) -> Iterator[CPModel]:
+        """Go through the components, each a model of its own."""
+        return (self[r] for r in range(self.rank))
+
+    def __getitem__(self, components: Any) -> CPModel:
+        """Return a model of some components: by place, a slice or a list of places, from 0."""
+        chosen = np.atleast_1d(np.arange(self.rank)[components])
+        if chosen.size == 0:
+            raise InvalidParameterError(f"A model needs at least one component; {self!r} has some.")
+        return self._take(chosen)
+
+    def sel(self, **labels: Any) -> CPModel:
+        """Return the model of chosen rows, by their labels.
+
+        Parameters
+        ----------
+        **labels
+            For each mode by its name: a label, and the mode goes, its row multiplied into the
+            weights; a list of labels; or a slice from one label to another, both included.
+
+        Returns
+        -------
+        CPModel
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import CPModel, Mode
+        >>> modes = [Mode("city", ["Rome", "Oslo"]), Mode("year", [2023, 2024, 2025])]
+        >>> model = CPModel([np.array([[1.0], [4.0]]), np.ones((3, 1))], modes=modes)
+        >>> model.sel(city="Oslo", year=[2023, 2025])
+        CPModel(shape=2, rank=1, loss=None)
+        """
+        chosen = Chosen.by_label(self.named_modes, labels)
+        if len(chosen.single) == self.order:
+            raise InvalidParameterError(
+                "A single cell is no model; mean({...}) gives what is expected there."
+            )
+        rows = [A[chosen.rows[n]] if n in chosen.rows else A for n, A in enumerate(self.factors)]
+        weights = self.weights * np.prod([rows[n][0] for n in chosen.single], axis=0)
+        kept = [A for n, A in enumerate(rows) if n not in chosen.single]
+        modes = None if self.modes is None else chosen.modes(self.modes)
+        return CPModel(kept, weights, self.loss_function, modes)
+
     @property
     def named_modes(self) -> tuple[Mode, ...]:
         """The modes, numbered where the data had no names."""
@@ -116,16 +172,20 @@ class CPModel(MeetsData):
 
         Parameters
         ----------
-        indices : (K x N) integer array, or tuple of N integer arrays
+        indices : (K x N) integer array, tuple of N integer arrays, or labels
             One cell a row, or one array a mode (these are broadcast against each other).
-            Counted from 0; negative indices are refused.
+            Counted from 0; negative indices are refused. By labels: a DataFrame with a column for
+            each mode, a dict of labels by mode such as ``{"city": ["Rome", "Oslo"], "year": 2024}``
+            (broadcast), or rows of text.
 
         Returns
         -------
         ndarray
             K values, or as many as the broadcast arrays have, in their shape.
         """
-        return values_at(self.factors, self.weights, checked_indices(indices, self.shape))
+        named = cells_by_label(self.named_modes, indices)
+        places = checked_indices(indices if named is None else named, self.shape)
+        return values_at(self.factors, self.weights, places)
 
     def mean(self, indices: Any) -> np.ndarray:
         """Return the expected data of chosen cells: their model values through the loss's link.
@@ -141,7 +201,7 @@ class CPModel(MeetsData):
         """
         return self._through_link(self.values(indices))
 
-    def full(self, max_bytes: float = 4e9) -> np.ndarray:
+    def full(self, max_bytes: float = 4e9) -> np.ndarray | LabelledTensor:
         """Return the expected data of every cell, as a dense array.
 
         Parameters
@@ -152,8 +212,13 @@ class CPModel(MeetsData):
         Returns
         -------
         ndarray
-            What `mean` gives, in the shape of the data.
+            What `mean` gives, in the shape of the data; a `LabelledTensor`, which NumPy takes for
+            an array, if the modes of the model have labels.
         """
+        out = self._expected(max_bytes)
+        return out if self.modes is None else LabelledTensor(out, self.modes)
+
+    def _expected(self, max_bytes: float) -> np.ndarray:
         size = math.prod(self.shape) * self.weights.itemsize
         if size > max_bytes:
             raise InvalidParameterError(
@@ -194,9 +259,12 @@ class CPModel(MeetsData):
         return replace(self, factors=factors, weights=weights)
 
     def sort(self) -> CPModel:
-        """Normalise, and put the components in order of decreasing magnitude of their weights."""
-        model = self.normalize()
-        return model._take(np.argsort(-np.abs(model.weights), kind="stable"))
+        """Normalise, and put the components in order of their shares, as plots and pages do.
+
+        The share of a component is its part of the sum of all model values; where some are
+        negative, its part of the components' norms.
+        """
+        return self.normalize()._take(doors.places_by_share(self))
 
     def align(self, other: CPModel) -> CPModel:
         """Put the components in the order, and give them the signs, of another model's.
@@ -245,156 +313,6 @@ class CPModel(MeetsData):
         """
         factors = distributed(self.factors, self.weights)
         return replace(self, factors=factors, weights=np.ones(self.rank))
-
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write <path>.npz, the arrays, and <path>.json, the rest.
-
-        Each file is replaced whole or not at all.
-
-        Parameters
-        ----------
-        path : path
-            The path, with or without the suffix .npz.
-
-        Returns
-        -------
-        Path
-            The path of the first file.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from smartcpd import CPModel
-        >>> path = CPModel([np.ones((2, 1)), np.ones((3, 1))]).save("model")
-        >>> CPModel.load(path)
-        CPModel(shape=2x3, rank=1, loss=None)
-        """
-        return doors.save(self, path)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], loss: Loss | str | None = None) -> CPModel:
-        """Read a model written by `save`.
-
-        Parameters
-        ----------
-        path : path
-            The path, with or without the suffix .npz.
-        loss : Loss or str, optional
-            Used instead of the saved loss. A model fitted under a custom loss needs it, because
-            functions are not saved.
-
-        Returns
-        -------
-        CPModel
-        """
-        return doors.load(path, loss)
-
-    def top(self, component: int, mode: int | str, k: int = 10) -> list[tuple[Any, float]]:
-        """Return the rows of a mode that a component speaks of most.
-
-        Parameters
-        ----------
-        component : int
-            Counted from 0.
-        mode : int or str
-            Its number or its name.
-        k : int
-            How many rows, at most.
-
-        Returns
-        -------
-        list of (label, value)
-            In order of decreasing magnitude; the values are those of the factor.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from smartcpd import CPModel, Mode
-        >>> modes = [Mode("drink", ["tea", "rye"]), Mode("day", [1, 2, 3])]
-        >>> model = CPModel([np.array([[1.0], [4.0]]), np.ones((3, 1))], modes=modes)
-        >>> model.top(0, "drink", 1)
-        [('rye', 4.0)]
-        """
-        return doors.top(self, component, mode, k)
-
-    def relate(
-        self, mode: int | str, table: Any, *, on: str | None = None, intervals: Any = None
-    ) -> Any:
-        """Compare the loadings of a mode with what a table says of its rows.
-
-        Numbers are compared by rank correlation, groups by whether their loadings rank alike; the
-        probabilities are corrected for the number of comparisons. Nothing is fitted.
-
-        Parameters
-        ----------
-        mode : int or str
-            Its number or its name.
-        table : DataFrame or dict of columns
-            What is known of the rows: age, treatment, place.
-        on : str, optional
-            The column that holds the labels of the rows. By default the one that has the mode's
-            name, or the index of a pandas frame; without either, rows are taken in order.
-        intervals : Intervals, optional
-            What `intervals` returned: the means of groups get intervals of their own.
-
-        Returns
-        -------
-        Relations
-            ``to_frame``, ``groups_frame`` and ``plot``; print it.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from smartcpd import CPModel, Mode
-        >>> modes = [Mode("subject", ["ann", "bob", "cy"]), Mode("day", [1, 2])]
-        >>> model = CPModel([np.array([[1.0], [2.0], [3.0]]), np.ones((2, 1))], modes=modes)
-        >>> table = {"subject": ["cy", "bob", "ann"], "age": [50, 30, 10]}
-        >>> round(model.relate("subject", table).rows[0].statistic, 3)
-        1.0
-        """
-        return doors.relate(self, mode, table, on=on, intervals=intervals)
-
-    def to_frame(self) -> Any:
-        """Return the factors as a pandas DataFrame, a row for each entry.
-
-        Its columns are mode, label, component (counted from 1) and value. Labels are as they are in
-        `named_modes`. Weights play no part: `absorb` or `distribute` them first if they should.
-        """
-        return doors.to_frame(self)
-
-    def to_xarray(self) -> Any:
-        """Return the model as an xarray Dataset: weights, and a variable a mode with its labels."""
-        return doors.to_xarray(self)
-
-    def plot(self, n_components: int | None = None, axes: Any = None) -> Any:
-        """Draw all components, or the largest; see `smartcpd.plots.plot_model`."""
-        return doors.plot_model(self, n_components, axes)
-
-    def plot_component(self, component: int, mode: int | str | None = None, ax: Any = None) -> Any:
-        """Draw one component; see `smartcpd.plots.plot_component`."""
-        return doors.plot_component(self, component, mode, ax)
-
-    def plot_scree(self, ax: Any = None) -> Any:
-        """Draw the shares of the components; see `smartcpd.plots.plot_scree`."""
-        return doors.plot_scree(self, ax)
-
-    def to_tensorly(self) -> Any:
-        """Return the model as a ``tensorly.cp_tensor.CPTensor``, in TensorLy's current backend."""
-        return doors.to_tensorly(self)
-
-    @classmethod
-    def from_tensorly(cls, cp: Any, loss_function: Loss | str | None = None) -> CPModel:
-        """Make a model from a TensorLy CPTensor or a pair (weights, factors)."""
-        return doors.from_tensorly(cp, loss_function)
-
-    def to_pyttb(self) -> Any:
-        """Return the model as a ``pyttb.ktensor``."""
-        return doors.to_pyttb(self)
-
-    @classmethod
-    def from_pyttb(cls, ktensor: Any, loss_function: Loss | str | None = None) -> CPModel:
-        """Make a model from a ``pyttb.ktensor``."""
-        return doors.from_pyttb(ktensor, loss_function)
 
     def _through_link(self, m: np.ndarray) -> np.ndarray:
         loss = self.loss_function

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from smartcpd._common.doors import doors
+from smartcpd._data.labelled import LabelledTensor
 
 
 class MeetsData:
@@ -123,7 +124,7 @@ class MeetsData:
         absent: str = "zero",
         mask: Any = None,
         weights: Any = None,
-    ) -> np.ndarray:
+    ) -> np.ndarray | LabelledTensor:
         """Return the factor of one mode for new slices, the other factors and the weights fixed.
 
         Parameters
@@ -141,7 +142,8 @@ class MeetsData:
         Returns
         -------
         ndarray (slices x R)
-            Where the fit has converged, the slices it was made from get their own rows. Rows of
+            A `LabelledTensor` with the labels of the rows, if the slices have some. Where the fit
+            has converged, the slices it was made from get their own rows. Rows of
             slices of which nothing was observed are 0; a warning names them.
 
         Examples

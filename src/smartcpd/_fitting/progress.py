@@ -11,6 +11,8 @@ from smartcpd._methods.base import Epoch
 from smartcpd._problem.stopping import Stopping
 
 SECONDS_A_LINE = 5.0
+SECONDS_A_LOOK = 0.5
+"""How often the line in a notebook changes."""
 
 
 class Progress:
@@ -19,19 +21,20 @@ class Progress:
     Parameters
     ----------
     enabled : bool or "auto"
-        "auto" shows the bar when standard error is a terminal. True also writes to a file or pipe,
-        a line every few seconds instead of a bar.
+        "auto" shows the bar when standard error is a terminal, and a line that changes in a
+        notebook. True also writes to a file or pipe, a line every few seconds instead of a bar.
     """
 
     def __init__(self, enabled: bool | str, stopping: Stopping) -> None:
         self._stopping = stopping
+        self._line = NotebookLine.here() if enabled else None
         self._show = sys.stderr.isatty() if enabled == "auto" else bool(enabled)
         self._last_line = 0.0
         self._bar: Any = None
         self._task: Any = None
 
     def __enter__(self) -> Callable[[Epoch], None]:
-        if self._show and sys.stderr.isatty():
+        if self._show and sys.stderr.isatty() and self._line is None:
             from rich.console import Console
             from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
             from rich.progress import Progress as Bar
@@ -53,6 +56,9 @@ class Progress:
 
     def update(self, report: Epoch) -> None:
         record, limit = report.record, self._stopping.max_time
+        if self._line is not None:
+            self._line.say(record.time, f"epoch {record.epoch}, loss {record.loss:.6g}")
+            return
         if self._bar is None:
             if self._show and record.time - self._last_line >= SECONDS_A_LINE:
                 self._last_line = record.time
@@ -75,3 +81,39 @@ class Progress:
     ) -> None:
         if self._bar is not None:
             self._bar.stop()
+        if self._line is not None:
+            self._line.clear()
+
+
+class NotebookLine:
+    """A line under a cell of a notebook that says how far a fit is, and goes when it is done."""
+
+    def __init__(self, display: Callable[..., Any]) -> None:
+        self._display = display
+        self._handle: Any = None
+        self._last = 0.0
+
+    @classmethod
+    def here(cls) -> NotebookLine | None:
+        """Return a line if this process is the kernel of a notebook."""
+        ipython = sys.modules.get("IPython")
+        shell = None if ipython is None else ipython.get_ipython()
+        if shell is None or type(shell).__name__ != "ZMQInteractiveShell":
+            return None
+        from IPython.display import display
+
+        return cls(display)
+
+    def say(self, seconds: float, text: str) -> None:
+        if seconds - self._last < SECONDS_A_LOOK:
+            return
+        self._last = seconds
+        content = {"text/plain": f"smartcpd: {seconds:.0f} s, {text}"}
+        if self._handle is None:
+            self._handle = self._display(content, raw=True, display_id=True)
+        else:
+            self._handle.update(content, raw=True)
+
+    def clear(self) -> None:
+        if self._handle is not None:
+            self._handle.update({"text/plain": ""}, raw=True)

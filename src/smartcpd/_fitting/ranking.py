@@ -6,23 +6,45 @@ from typing import Any
 
 import numpy as np
 
+from smartcpd._data.labels import Mode
 from smartcpd._fitting.model import CPModel
+from smartcpd._fitting.shares import readable
 from smartcpd.errors import InvalidParameterError
 
 
-def top(model: CPModel, component: int, mode: int | str, k: int = 10) -> list[tuple[Any, float]]:
-    """Return the labels that a component speaks of most; see `CPModel.top`."""
-    n = mode_number(model, mode)
-    if not isinstance(component, int | np.integer) or not 0 <= component < model.rank:
+def top(
+    model: CPModel, component: int | None = None, mode: int | str | None = None, k: int = 10
+) -> Any:
+    """Return the labels that components speak of most; see `CPModel.top`."""
+    if not isinstance(k, int | np.integer) or k < 1:
+        raise InvalidParameterError(f"k must be a whole number of at least 1; got {k!r}.")
+    whole = isinstance(component, int | np.integer)
+    if component is not None and not (whole and 0 <= component < model.rank):
         raise InvalidParameterError(
             f"component must be one of 0 to {model.rank - 1} for {model!r}; got {component!r}."
         )
-    if not isinstance(k, int | np.integer) or k < 1:
-        raise InvalidParameterError(f"k must be a whole number of at least 1; got {k!r}.")
-    column = model.factors[n][:, component]
-    labels = model.named_modes[n].labels
+    shown = readable(model)
+    modes = model.named_modes
+    chosen = range(model.order) if mode is None else [mode_number(model, mode)]
+
+    def rows_of(place: int) -> Any:
+        r = int(np.flatnonzero(shown.order == place)[0])
+        lists = {modes[n].name: largest(modes[n], shown.model.factors[n][:, r], k) for n in chosen}
+        return lists if mode is None else next(iter(lists.values()))
+
+    if component is not None:
+        return rows_of(int(component))
+    shares = shown.shares[np.argsort(shown.order)]
+    return [
+        {"component": r + 1, "share": float(share), "top": rows_of(r)}
+        for r, share in enumerate(shares)
+    ]
+
+
+def largest(mode: Mode, column: np.ndarray, k: int) -> list[tuple[Any, float]]:
+    """Return the labels of the largest entries of a column, with those."""
     chosen = np.argsort(-np.abs(column), kind="stable")[:k]
-    return [(labels[i : i + 1].tolist()[0], float(column[i])) for i in chosen]
+    return [(mode.labels[i : i + 1].tolist()[0], float(column[i])) for i in chosen]
 
 
 def mode_number(model: CPModel, mode: int | str) -> int:

@@ -72,6 +72,11 @@ def readable(model: CPModel) -> Readable:
     return Readable(shown, shares[order], signed, order)
 
 
+def places_by_share(model: CPModel) -> np.ndarray:
+    """Return the places of the components, largest share first."""
+    return readable(model).order
+
+
 def _have_negatives(columns: list[np.ndarray]) -> bool:
     return any(bool((A < 0).any()) for A in columns)
 

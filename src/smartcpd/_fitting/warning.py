@@ -9,16 +9,17 @@ from smartcpd._problem.history import Status
 _told: set[str] = set()
 
 
-def warn_of(status: Status, stacklevel: int = 3) -> None:
+def warn_of(status: Status, agreed: bool = False, stacklevel: int = 3) -> None:
     """Warn of a fit that a limit ended; and once in a program of one that is not confirmed.
 
-    A fit that its user interrupted says nothing, since that is known.
+    A fit that its user interrupted says nothing, since that is known; nor does one whose several
+    starts ``agreed``.
     """
     if status.interrupted:
         return
     if not status.converged:
         warnings.warn(status.reason, _convergence_warning(), stacklevel)
-    elif status.found == 1 and "not confirmed" not in _told:
+    elif status.found == 1 and not agreed and "not confirmed" not in _told:
         _told.add("not confirmed")
         warnings.warn(
             "Not confirmed: no second run of this fit ended with the same components, so a better "

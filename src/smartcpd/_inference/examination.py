@@ -107,6 +107,5 @@ class Examination:
             self.fit.status,
             self.fit.history,
             rank=self.rank,
-            first=1,
             in_whole=self.excerpt.in_whole,
         )

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from smartcpd._data.labels import taken_off
+from smartcpd._data.labelled import taken_off
 from smartcpd._data.opening import as_storage, in_memory
 from smartcpd._data.storage import Storage
 from smartcpd._data.storage.parts import part_of

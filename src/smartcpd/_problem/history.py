@@ -79,6 +79,18 @@ class History(list[Record]):
         """The phases of the fit, in the order in which they began."""
         return list(dict.fromkeys(record.phase for record in self))
 
+    def __repr__(self) -> str:
+        if not len(self):
+            return "History(no rows)"
+        last, best = self[-1], float(np.nanmin(self.objective))
+        return (
+            f"History({len(self):,} rows, {last.time:.3g} s, {last.epoch:,} epochs, "
+            f"loss {self[0].objective:.6g} to {best:.6g}; phases: {', '.join(self.phases)})"
+        )
+
+    def _repr_html_(self) -> str:
+        return doors.shown_in_notebook(self)
+
     def plot(self, ax: Any = None) -> Any:
         """Draw the loss, phase by phase; see `smartcpd.plots.plot_history`."""
         return doors.plot_history(self, ax)

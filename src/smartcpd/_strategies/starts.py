@@ -15,6 +15,8 @@ from smartcpd.errors import InvalidParameterError
 from smartcpd.losses import Data, Domain
 
 NAMES = ("random", "als", "smd")
+SMALL = 0.05
+"""The size of components that are added to a start, relative to a whole random model."""
 TINY = 1e-300
 
 
@@ -118,6 +120,18 @@ def _has_marginals(problem: Problem) -> bool:
         and storage.mean() > 0
         and problem.loss.domain is Domain.NONNEGATIVE
     )
+
+
+def with_more_components(
+    problem: Problem, factors: Sequence[np.ndarray], rng: np.random.Generator
+) -> list[np.ndarray]:
+    """Return the factors of a smaller model with random components beside them, small ones, which
+    leave its values nearly as they are.
+    """
+    missing = problem.rank - factors[0].shape[1]
+    more = random_factors(problem, missing, rng)
+    scale = SMALL ** (1 / len(more))
+    return [np.hstack([A, scale * B]) for A, B in zip(factors, more, strict=True)]
 
 
 def given_factors(problem: Problem, init: Any) -> list[np.ndarray]:

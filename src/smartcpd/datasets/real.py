@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from smartcpd._data.labels import Kind, LabelledTensor, Mode
+from smartcpd._data.labelled import LabelledTensor
+from smartcpd._data.labels import Kind, Mode
 from smartcpd._data.storage import SparseTensor
 
 

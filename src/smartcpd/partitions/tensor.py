@@ -16,7 +16,8 @@ from smartcpd._common.hashing import file_bytes
 from smartcpd._common.prefetching import prefetched
 from smartcpd._common.stacked import offsets
 from smartcpd._data.event_sums import Sum, event_sum
-from smartcpd._data.labels import LabelledTensor, Mode
+from smartcpd._data.labelled import LabelledTensor
+from smartcpd._data.labels import Mode
 from smartcpd._data.storage.entries import Entries, significance, smallest
 from smartcpd._data.storage.events import Events
 from smartcpd._data.storage.sparse import SparseTensor, read_events

@@ -104,7 +104,7 @@ def plot_model(model: CPModel, n_components: int | None = None, axes: Any = None
         for n, mode in enumerate(model.named_modes):
             draw_column(grid[r, n], mode, shown.model.factors[n][:, r], shown.signed)
             _titled(grid[r, n], mode.name if r == 0 else "")
-        label = f"component {int(shown.order[r])}\n{percent(float(shown.shares[r]))}"
+        label = f"component {int(shown.order[r]) + 1}\n{percent(float(shown.shares[r]))}"
         grid[r, 0].annotate(
             label,
             (0.0, 0.5),
@@ -147,7 +147,7 @@ def plot_scree(model: CPModel, ax: Any = None) -> Any:
     total = 100 * np.cumsum(shown.shares)
     ax.plot(places, total, color=GREY, marker="o", markersize=3.5, label="together")
     every = max(1, model.rank // 20)
-    ax.set_xticks(places[::every], [str(k) for k in shown.order[::every]])
+    ax.set_xticks(places[::every], [str(k + 1) for k in shown.order[::every]])
     ax.set_xlabel("component")
     ax.set_ylabel(f"% of the {shown.share_of}")
     ax.set_ylim(0, 104)
@@ -189,4 +189,4 @@ def _mode_number(model: CPModel, mode: int | str) -> int:
 
 
 def _name(component: int, share: float, share_of: str) -> str:
-    return f"component {component}: {percent(share)} of the {share_of}"
+    return f"component {component + 1}: {percent(share)} of the {share_of}"

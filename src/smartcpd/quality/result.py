@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from smartcpd._common.doors import doors
 from smartcpd.errors import InvalidDataError
 
 
@@ -86,7 +87,7 @@ class HotSlice:
     score: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Quality:
     """How well a model describes data.
 
@@ -159,6 +160,15 @@ class Quality:
     def sampled(self) -> bool:
         """Whether some of the figures come from a sample of the cells."""
         return self.sampled_cells > 0
+
+    def __repr__(self) -> str:
+        explained = self.deviance_explained
+        share = "" if explained is None else f", {100 * explained:.3g} % of deviance explained"
+        loss = f"loss {self.loss} {self.mean_loss:.6g}"
+        return f"Quality({loss} of {self.cells:,} cells{share})"
+
+    def _repr_html_(self) -> str:
+        return doors.shown_in_notebook(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return dicts, lists, numbers and text, which JSON can hold."""

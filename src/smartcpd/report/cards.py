@@ -80,6 +80,12 @@ def _stability(stability: Stability | None, column: int) -> str:
     return f'<p class="small {kind}">{escape(stability.words(column).capitalize())}.</p>'
 
 
+def _place(shown: Readable, r: int) -> str:
+    """Say where a component is in a model whose components are in another order than the cards."""
+    place = int(shown.order[r])
+    return "" if place == r else f'<p class="small">Component {place + 1} of the model.</p>'
+
+
 def _card(shown: Readable, modes: list[ModeRows], r: int, name: str, remark: str) -> str:
     share = float(shown.shares[r])
     pictures = "".join(factor_picture(rows, r) for rows in modes)
@@ -99,6 +105,5 @@ def _card(shown: Readable, modes: list[ModeRows], r: int, name: str, remark: str
         f'<button type="button" class="save" value="csv">CSV</button> '
         f'<button type="button" class="save" value="svg">SVG</button> '
         f'<button type="button" class="save" value="png">PNG</button></p>'
-        f'<p class="small">Column {int(shown.order[r])} of the factors, counted from 0.</p>'
-        "</article>"
+        f"{_place(shown, r)}</article>"
     )

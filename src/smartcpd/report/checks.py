@@ -27,8 +27,6 @@ def section(diagnosis: Diagnosis | None) -> str:
     if diagnosis.findings:
         panels = f'<div class="findings">{"".join(map(_panel, diagnosis))}</div>'
     words = f"Looked for: {joined(list(diagnosis.checked))}."
-    if diagnosis.findings and diagnosis.first == 0:
-        words += " Components are named by their columns, as at the foot of their cards."
     if diagnosis.sampled_cells:
         words += f" Based in part on a sample of {diagnosis.sampled_cells:,} cells."
     return (

@@ -13,6 +13,7 @@ from rich.text import Text
 from smartcpd._app.cli.console import printable
 from smartcpd._data.labels import Kind, Mode
 from smartcpd._fitting.consensus import Stability
+from smartcpd._fitting.ranking import largest
 from smartcpd._fitting.shares import Readable
 from smartcpd.report.naming import named
 
@@ -102,7 +103,7 @@ def described(
             "top": {
                 mode.name: [
                     {"label": label, "value": value}
-                    for label, value in shown.model.top(r, n, min(k, len(mode)))
+                    for label, value in largest(mode, shown.model.factors[n][:, r], k)
                 ]
                 for n, mode in enumerate(shown.model.named_modes)
             },

@@ -38,7 +38,8 @@ class GivenNames:
 
     def on_modes(self, X: Any) -> Any:
         """The data with its modes renamed."""
-        from smartcpd._data.labels import LabelledTensor, Mode, taken_off
+        from smartcpd._data.labelled import LabelledTensor, taken_off
+        from smartcpd._data.labels import Mode
 
         if not self.modes:
             return X

@@ -48,7 +48,7 @@ def load(
 def opened(X: Any, max_memory: str | None) -> Any:
     """The storage of data as `load` gives it, with its labels if it has any; it is read part by
     part if it needs more memory than that."""
-    from smartcpd._data.labels import LabelledTensor, taken_off
+    from smartcpd._data.labelled import LabelledTensor, taken_off
     from smartcpd._data.opening import as_storage
 
     tensor, modes = taken_off(X)

@@ -29,7 +29,9 @@ PARAMETER = re.compile(
 )
 """What messages of the library say of parameters that options stand for."""
 
-RunPath = Annotated[Path, typer.Argument(help="Folder of a run.", metavar="DIR")]
+RunPath = Annotated[
+    Path, typer.Argument(help="Folder of a run, or a model saved in Python.", metavar="DIR")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results only, no progress.")]
 

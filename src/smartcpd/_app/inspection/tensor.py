@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Sequence
 from functools import singledispatch
 from typing import Any, NamedTuple
@@ -11,8 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from smartcpd import losses
+from smartcpd._common.memory import of_machine
 from smartcpd._data.files import format_of, read, split
-from smartcpd._data.labels import taken_off
+from smartcpd._data.labelled import taken_off
 from smartcpd._data.opening import as_storage, in_memory
 from smartcpd._data.storage import Dense, SparseTensor, Storage
 from smartcpd._data.tns import read_tns
@@ -154,7 +154,7 @@ def _advice(found: dict[str, Any], storage: Storage, empty_rows: Sequence[int]) 
             "Most cells are zero; as a sparse tensor it fits sooner: "
             f"smartcpd convert {found['file']} sparse.tns"
         )
-    memory = _memory()
+    memory = of_machine()
     needed = found["bytes"] + found["factor_bytes"]
     needs = storage.fit_needs(found["rank"])
     if needs is not None:
@@ -171,11 +171,3 @@ def _advice(found: dict[str, Any], storage: Storage, empty_rows: Sequence[int]) 
             "rank, or fewer labels, gives components that can be trusted."
         )
     return sentences
-
-
-def _memory() -> int | None:
-    """Return the bytes of memory of the machine, if it tells."""
-    try:
-        return math.prod(os.sysconf(name) for name in ("SC_PAGE_SIZE", "SC_PHYS_PAGES"))
-    except (AttributeError, OSError, ValueError):
-        return None

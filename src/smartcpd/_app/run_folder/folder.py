@@ -33,7 +33,7 @@ class RunFolder:
     Parameters
     ----------
     path : path
-        Need not exist yet.
+        Need not exist yet. A model that `CPModel.save` wrote is read by its path, too.
 
     Examples
     --------
@@ -50,6 +50,11 @@ class RunFolder:
         self.header = self.path / "model.json"
         self.report = self.path / "report.html"
         self.factors = self.path / "factors"
+        stem = Path(os.fspath(path).removesuffix(".npz").removesuffix(".json"))
+        if not self.path.is_dir() and Path(f"{stem}.npz").is_file():
+            # What `CPModel.save` wrote has a name of its own, and no folder.
+            self.model, self.header = stem, Path(f"{stem}.json")
+            self.report = Path(f"{stem}.html")
         self.checkpoints = CheckpointFolders(self.path)
         self.replaced = False
         """Whether a run was put here by `replacement`, at least its model."""
@@ -202,7 +207,7 @@ class RunFolder:
             self.report,
             run.shown,
             history=run.history,
-            status=run.status,
+            status=run.status if run.history else None,
             quality=run.quality,
             settings=run.settings,
             notes=run.notes,
@@ -226,10 +231,10 @@ class RunFolder:
         given = persistence.read_run(self.model)
         try:
             if given is None:
-                raise KeyError("run")
+                return RunRecord.of_model(model)
             return RunRecord.from_dict(model, given)
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidDataError(
-                f"{self.header} does not tell of a run ({error}); it may have been written by "
-                "CPModel.save, which CPModel.load reads."
+                f"{self.header} does not tell of a run ({error}); it may be damaged. CPModel.load "
+                "still reads the model."
             ) from None

@@ -118,6 +118,13 @@ class RunRecord:
         )
 
     @classmethod
+    def of_model(cls, model: CPModel) -> RunRecord:
+        """What is known of a model that was saved by `CPModel.save`: nothing but itself."""
+        shown = readable(model)
+        status = Status(False, "How it was fitted is not known: the model was saved by itself.")
+        return cls(shown.model, math.nan, History(), status, "unknown", versions={}, created="")
+
+    @classmethod
     def from_dict(cls, model: CPModel, given: Mapping[str, Any]) -> RunRecord:
         """Read what `to_dict` gave; raise KeyError, TypeError or ValueError if it is something
         else.

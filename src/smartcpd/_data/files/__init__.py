@@ -8,7 +8,7 @@ from typing import Any
 
 from smartcpd._data.files import hdf5, mat, netcdf, npy, npz, parts, tns, zarr
 from smartcpd._data.files.format import Format, Tensor
-from smartcpd._data.labels import LabelledTensor
+from smartcpd._data.labelled import LabelledTensor
 from smartcpd._data.storage import SparseStorage
 from smartcpd._data.tiled import loaded_if_small
 from smartcpd.errors import DataNotFoundError, IncompatibleError, InvalidParameterError
@@ -105,6 +105,12 @@ def write(path: str | os.PathLike[str], X: Any) -> None:
     >>> smartcpd.read("events.npz")
     SparseTensor(2x2, 2 nonzeros, 50 %, int64)
     """
+    if not isinstance(path, str | os.PathLike):
+        swapped = isinstance(X, str | os.PathLike)
+        raise InvalidParameterError(
+            f"path must be the name of a file; got {type(path).__name__}."
+            + (f" The path comes first: write({os.fspath(X)!r}, X)." if swapped else "")
+        )
     form = format_of(path)
     if form.write is None:
         raise InvalidParameterError(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from smartcpd._data.labels import taken_off
+from smartcpd._data.labelled import taken_off
 from smartcpd._data.storage import Dense, SparseTensor
 from smartcpd._data.storage.conversion import as_sparse
 from smartcpd.errors import InvalidDataError

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from smartcpd._data.labels import LabelledTensor
+from smartcpd._data.labelled import LabelledTensor
 from smartcpd._data.storage import SparseStorage
 from smartcpd.errors import InvalidDataError, InvalidParameterError, MissingExtraError
 

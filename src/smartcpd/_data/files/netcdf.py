@@ -10,7 +10,7 @@ from smartcpd._common.atomic import replaced
 from smartcpd._common.memory import check_claim
 from smartcpd._data.files.content import dense_array, real_array
 from smartcpd._data.files.format import Format, chosen_member, damaged, library
-from smartcpd._data.labels import LabelledTensor, taken_off
+from smartcpd._data.labelled import LabelledTensor, taken_off
 from smartcpd.errors import SmartCPDError
 
 CLASSIC = b"CDF"

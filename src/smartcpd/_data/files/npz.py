@@ -16,7 +16,8 @@ from smartcpd._common.atomic import replaced
 from smartcpd._common.memory import check_claim
 from smartcpd._data.files.content import real_array
 from smartcpd._data.files.format import Format, Tensor, chosen_member
-from smartcpd._data.labels import LabelledTensor, Mode, taken_off
+from smartcpd._data.labelled import LabelledTensor, taken_off
+from smartcpd._data.labels import Mode
 from smartcpd._data.storage import SparseTensor
 from smartcpd.errors import InvalidDataError, SmartCPDError
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from smartcpd._data.files.content import sparse_tensor
 from smartcpd._data.files.format import Format, refuse_member
-from smartcpd._data.labels import taken_off
+from smartcpd._data.labelled import taken_off
 from smartcpd.partitions import PartitionedTensor, write_tensor
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from smartcpd._data.storage.base import Storage
 from smartcpd._data.storage.dense import Dense
 from smartcpd._data.storage.sparse import SparseTensor
 
@@ -64,6 +63,8 @@ def without_modes(storage: Any, modes: tuple[int, ...]) -> Any:
         return storage
     if isinstance(storage, SparseTensor):
         kept = [n for n in range(storage.ndim) if n not in modes]
+        if len(kept) < 2:  # A list has no use for being sparse.
+            return np.squeeze(storage.to_dense(), axis=modes)
         return SparseTensor(
             tuple(storage.indices[n] for n in kept),
             storage.values,
@@ -75,6 +76,17 @@ def without_modes(storage: Any, modes: tuple[int, ...]) -> Any:
     return np.squeeze(np.asarray(storage), axis=modes)
 
 
-def is_in_memory(storage: Storage | np.ndarray) -> bool:
-    """Whether parts of this tensor can be taken."""
-    return isinstance(storage, np.ndarray | Dense | SparseTensor)
+@singledispatch
+def stored_cells(storage: Any) -> tuple[tuple[np.ndarray, ...], np.ndarray]:
+    """Return the cells that a tensor stores, an array of places a mode, and what they hold."""
+    raise TypeError(f"{type(storage).__name__} is not in memory, so its cells cannot be listed.")
+
+
+@stored_cells.register
+def _(storage: np.ndarray) -> tuple[tuple[np.ndarray, ...], np.ndarray]:
+    return tuple(np.indices(storage.shape).reshape(storage.ndim, -1)), storage.ravel()
+
+
+@stored_cells.register
+def _(storage: SparseTensor) -> tuple[tuple[np.ndarray, ...], np.ndarray]:
+    return storage.indices, storage.values

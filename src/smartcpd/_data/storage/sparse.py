@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from smartcpd._common.doors import doors
 from smartcpd._common.stacked import offsets
 from smartcpd._data.storage.base import SparseStorage, random_cells
 from smartcpd._data.storage.entries import (
@@ -155,6 +156,9 @@ class SparseTensor(SparseStorage):
             f"SparseTensor({shape}, {self.nnz:,} {what}, {share:.3g} %{missing}{weighted}, "
             f"{self.values.dtype})"
         )
+
+    def _repr_html_(self) -> str:
+        return doors.shown_in_notebook(self)
 
     @property
     def ndim(self) -> int:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from smartcpd._data.labels import Kind, LabelledTensor, Mode
+from smartcpd._data.labelled import LabelledTensor
+from smartcpd._data.labels import Kind, Mode
 from smartcpd._data.storage.sparse import SparseTensor
 from smartcpd._data.tables.account import Account
 from smartcpd._data.tables.counting import cells

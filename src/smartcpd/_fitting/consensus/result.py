@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from smartcpd._common.doors import doors
 from smartcpd._data.labels import Mode
 from smartcpd._fitting.consensus.stability import Stability
 from smartcpd._fitting.model import CPModel
@@ -174,6 +175,9 @@ class Consensus:
             f"{self.stability.min():.2f} to {self.stability.max():.2f})"
         )
 
+    def _repr_html_(self) -> str:
+        return doors.shown_in_notebook(self)
+
     def __str__(self) -> str:
         lines = [self._heading(), *self._table(range(self.rank))]
         others = range(self.rank, len(self.components))
@@ -196,7 +200,7 @@ class Consensus:
         lines = ["component  stability  found in  similarity  about"]
         for r in rows:
             c = self.components[r]
-            name = "-" if c.column is None else str(c.column)
+            name = "-" if c.column is None else str(c.column + 1)
             count = f"{c.found} of {self.n_starts}"
             alike = "-" if np.isnan(c.similarity) else f"{c.similarity:.3f}"
             about = self._about(r)

@@ -40,8 +40,6 @@ class Case:
     consensus: Consensus | None = None
     rank: RankVerdict | None = None
     """What other ranks say of held-out cells, where they were compared."""
-    first: int = 0
-    """The number that sentences give the first component."""
     in_whole: Callable[[Sequence[int]], Sequence[int]] = tuple
     """Tells where a cell is in the data that the model was fitted to, if this is an excerpt."""
 
@@ -56,7 +54,7 @@ class Case:
 
     def component(self, r: int) -> str:
         """Return what sentences call a component."""
-        return str(r + self.first)
+        return str(r + 1)
 
     def pairs(self, pairs: list[tuple[int, int]]) -> str:
         return listed([f"{self.component(i)} and {self.component(j)}" for i, j in pairs])

@@ -63,7 +63,6 @@ def diagnose(
     status: Status | None = None,
     history: History | None = None,
     consensus: Consensus | None = None,
-    first: int = 0,
     compare_ranks: bool = False,
 ) -> Diagnosis:
     """Find out what may be wrong with a model of some data; see `smartcpd.CPModel.diagnose`.
@@ -74,8 +73,6 @@ def diagnose(
         Whether fewer and more components are tried on held-out cells.
     status, history, consensus : optional
         What a fit says about itself: ``status_``, ``history_`` and ``consensus_``.
-    first : int
-        The number that sentences give the first component, 0 or 1.
     """
     if model.loss_function is None:
         raise InvalidParameterError(
@@ -103,7 +100,7 @@ def diagnose(
     rank = None
     if compare_ranks:
         rank = checked_rank(problem, factors, history[-1].time if history else 0.0)
-    return examined(Case(model, problem, factors, tallies, status, history, consensus, rank, first))
+    return examined(Case(model, problem, factors, tallies, status, history, consensus, rank))
 
 
 def examined(case: Case) -> Diagnosis:
@@ -117,4 +114,4 @@ def examined(case: Case) -> Diagnosis:
                 findings += check.find(case)
     findings.sort(key=lambda finding: finding.severity is not Severity.WARNING)
     sampled = case.tallies.reading.sampled_cells
-    return Diagnosis(tuple(findings), tuple(checked), sampled, case.first)
+    return Diagnosis(tuple(findings), tuple(checked), sampled)

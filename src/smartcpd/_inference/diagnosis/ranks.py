@@ -24,7 +24,7 @@ def unsuitable(case: Case) -> Iterator[Finding]:
         f"rank {verdict.suits}",
         Severity.WARNING,
         verdict.brief,
-        f"{verdict.headline} {verdict.named_surplus(case.first)}".strip(),
+        f"{verdict.headline} {verdict.named_surplus()}".strip(),
         verdict.advice,
         {
             "rank": verdict.rank,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from smartcpd._common.doors import doors
 from smartcpd.errors import InvalidDataError
 
 
@@ -50,7 +51,7 @@ class Finding:
         return f"{self.severity}: {self.name}. {self.meaning} {self.advice}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Diagnosis:
     """The findings about a fit; iterating goes through them, warnings first.
 
@@ -62,8 +63,6 @@ class Diagnosis:
         Names of all checks that were made; one that means nothing for a loss is left out.
     sampled_cells : int
         How many cells were drawn where not all were read; 0 if all were.
-    first : int
-        The number that sentences give the first component, 0 or 1; figures always count from 0.
 
     Examples
     --------
@@ -78,7 +77,6 @@ class Diagnosis:
     findings: tuple[Finding, ...]
     checked: tuple[str, ...]
     sampled_cells: int = 0
-    first: int = 0
 
     @property
     def ok(self) -> bool:
@@ -106,6 +104,13 @@ class Diagnosis:
                 return finding
         known = ", ".join(self.names) or "nothing"
         raise KeyError(f"Nothing of the name {name!r} was found; there is: {known}.")
+
+    def __repr__(self) -> str:
+        found = ", ".join(f"{f.severity}: {f.name}" for f in self.findings) or "nothing wrong"
+        return f"Diagnosis({found}; {len(self.checked)} questions asked)"
+
+    def _repr_html_(self) -> str:
+        return doors.shown_in_notebook(self)
 
     def __str__(self) -> str:
         lines = []
@@ -138,7 +143,6 @@ class Diagnosis:
             ],
             "checked": list(self.checked),
             "sampled_cells": self.sampled_cells,
-            "first": self.first,
         }
 
     @classmethod
@@ -157,7 +161,7 @@ class Diagnosis:
                 for f in given["findings"]
             )
             checked = tuple(str(name) for name in given["checked"])
-            return cls(findings, checked, int(given["sampled_cells"]), int(given["first"]))
+            return cls(findings, checked, int(given["sampled_cells"]))
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidDataError(
                 f"These findings about a fit cannot be read: {error}. Diagnose it again."

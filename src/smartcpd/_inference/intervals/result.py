@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from smartcpd._common.doors import doors
+from smartcpd._common.extras import required
 from smartcpd._fitting.model import CPModel
-from smartcpd.errors import MissingExtraError
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,9 @@ class Intervals:
             f"method={self.method})"
         )
 
+    def _repr_html_(self) -> str:
+        return doors.shown_in_notebook(self)
+
     def contains(self, other: CPModel) -> list[np.ndarray]:
         """Say which loadings of another model lie in the intervals, in one array a mode.
 
@@ -77,10 +81,7 @@ class Intervals:
 
         Its columns are mode, label, component (counted from 1), value, lower, upper and at_bound.
         """
-        try:
-            import pandas as pd
-        except ImportError:
-            raise MissingExtraError("pandas", "pandas", "Intervals as a DataFrame") from None
+        pd = required("pandas", "Intervals as a DataFrame")
         parts = []
         rank = self.model.rank
         for n, mode in enumerate(self.model.named_modes):

@@ -85,11 +85,11 @@ class RankVerdict:
             return f"{counted(self.better or 0)} {verb} held-out cells as well as {self.rank}"
         return ""
 
-    def named_surplus(self, first: int = 1) -> str:
-        """A sentence that names the surplus components; ``first`` is the number of the first."""
+    def named_surplus(self) -> str:
+        """A sentence that names the surplus components."""
         if not self.surplus:
             return ""
-        names = components_named([r + first for r in self.surplus])
+        names = components_named([r + 1 for r in self.surplus])
         verb = "has" if len(self.surplus) == 1 else "have"
         return f"{names} {verb} no counterpart among them."
 

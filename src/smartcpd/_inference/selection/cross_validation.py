@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from smartcpd._data.labels import taken_off
+from smartcpd._data.labelled import taken_off
 from smartcpd._data.opening import as_storage, in_memory
 from smartcpd._data.storage import Storage
 from smartcpd._fitting.fit import generator

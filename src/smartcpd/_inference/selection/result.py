@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
 from smartcpd._common.doors import doors
-from smartcpd._fitting.converters import required
+from smartcpd._common.extras import required
 from smartcpd._fitting.model import CPModel
 from smartcpd._inference.selection.candidates import Candidate
 from smartcpd._inference.selection.rule import Choice, Key, behind
@@ -66,7 +65,7 @@ class Row:
     chosen: bool
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Selection:
     """The rank and the loss that `select` recommends, and why.
 
@@ -138,10 +137,11 @@ class Selection:
     def __str__(self) -> str:
         return f"{text_table(self)}\n\n{self.recommendation}"
 
+    def __repr__(self) -> str:
+        return f"Selection({self.loss}, rank {self.rank}; {len(self.rows)} tried)"
+
     def _repr_html_(self) -> str:
-        return (
-            f"<pre>{html.escape(text_table(self))}</pre><p>{html.escape(self.recommendation)}</p>"
-        )
+        return doors.shown_in_notebook(self)
 
 
 def rows_of(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import time
 from collections.abc import Callable, Iterable
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from smartcpd._data.labels import taken_off
+from smartcpd._data.labelled import taken_off
 from smartcpd._data.storage import Storage
 from smartcpd._fitting.model import CPModel
 from smartcpd._inference.selection.candidates import Candidate, candidates_of, differs_from
@@ -23,6 +24,8 @@ from smartcpd._problem.problem import check_integer
 from smartcpd.errors import InvalidParameterError
 from smartcpd.metrics import core_consistency, factor_match_score
 from smartcpd.metrics.core_consistency import applies
+
+LOG = logging.getLogger("smartcpd")
 
 NEIGHBOURS = 2
 """Ranks on either side of the choice whose components are compared between restarts."""
@@ -145,10 +148,11 @@ def _teller(progress: bool | str | Callable[[str], Any]) -> Callable[[str], Any]
     if callable(progress):
         return progress
     wanted = sys.stderr.isatty() if progress == "auto" else bool(progress)
+    # Python writes warnings to standard error where a program has not said what to do with logs.
+    level = logging.WARNING if wanted else logging.INFO
 
     def tell(sentence: str) -> None:
-        if wanted:
-            print(f"smartcpd: {sentence}", file=sys.stderr, flush=True)
+        LOG.log(level, "smartcpd: %s", sentence)
 
     return tell
 

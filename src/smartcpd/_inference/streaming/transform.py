@@ -11,7 +11,8 @@ import numpy as np
 
 from smartcpd import constraints
 from smartcpd._common import threads
-from smartcpd._data.labels import Mode, taken_off
+from smartcpd._data.labelled import LabelledTensor, taken_off
+from smartcpd._data.labels import Mode
 from smartcpd._data.opening import as_storage, in_memory
 from smartcpd._data.storage import Dense, SparseTensor
 from smartcpd._fitting.model import CPModel
@@ -113,11 +114,18 @@ def transform(
     absent: str = "zero",
     mask: Any = None,
     weights: Any = None,
-    n_threads: int | None = None,
-) -> np.ndarray:
+) -> np.ndarray | LabelledTensor:
     """Return the factor of one mode for new slices; see `smartcpd.CPModel.transform`."""
     new = NewSlices.checked(model, X, mode, constraint, absent, mask, weights)
-    n_threads = threads.resolve(n_threads)
+    A = _new_rows(model, new)
+    if new.modes is None:
+        return A
+    numbers = Mode("component", np.arange(1, model.rank + 1))
+    return LabelledTensor(A, (new.modes[new.mode], numbers))
+
+
+def _new_rows(model: CPModel, new: NewSlices) -> np.ndarray:
+    n_threads = threads.resolve(None)
     with threads.limited_to(n_threads):
         found = new.solved(n_threads)
     report(new, found)
@@ -128,7 +136,7 @@ def with_new_rows(
     model: CPModel, X: Any, mode: int | str, constraint: Any, absent: str, mask: Any, weights: Any
 ) -> CPModel:
     """Return a model of new slices alone, with their own rows in place of the model's."""
-    A = transform(model, X, mode, constraint=constraint, absent=absent, mask=mask, weights=weights)
+    A = _new_rows(model, NewSlices.checked(model, X, mode, constraint, absent, mask, weights))
     place = checked_mode(model, mode)
     factors = [A if n == place else F for n, F in enumerate(model.factors)]
     modes = None
