@@ -1,13 +1,20 @@
 """Plots: axes in, axes out, labels from the model."""
 
 import builtins
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
-from smartcpd import CPModel, Mode, plots
+from smartcpd import CPModel, Mode, SmartCPD, plots
 from smartcpd._problem.history import History, Record
-from smartcpd.errors import InvalidDataError, InvalidParameterError, MissingExtraError
+from smartcpd.errors import (
+    IncompatibleError,
+    InvalidDataError,
+    InvalidParameterError,
+    MissingExtraError,
+)
+from smartcpd.quality import measure
 
 matplotlib = pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 matplotlib.use("Agg")
@@ -106,3 +113,84 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch):
     monkeypatch.setattr(builtins, "__import__", missing)
     with pytest.raises(MissingExtraError, match=r"smartcpd\[plot\]"):
         MODEL.plot_scree()
+
+
+class TestNumbers:
+    """Components are numbered from 1, by their places in the model."""
+
+    def test_of_all_and_of_one(self):
+        # The second component is the larger one.
+        assert [t.get_text() for t in MODEL.plot_scree().get_xticklabels()] == ["2", "1"]
+        assert "component 1:" in MODEL.plot_component(0, "size").get_title()
+        names = [text.get_text() for ax in MODEL.plot().ravel() for text in ax.texts]
+        assert [name.split("\n")[0] for name in names] == ["component 2", "component 1"]
+
+
+def test_long_names_are_cut_and_others_do_not_overlap():
+    modes = (Mode("name", ["x" * 200, "y"]), Mode("month", [f"2024-{k:02d}" for k in range(1, 13)]))
+    modes = (modes[0], Mode("month", modes[1].labels, "cycle"))
+    model = CPModel([np.ones((2, 1)), np.ones((12, 1))], modes=modes)
+    figure, given = plt.subplots(1, 2, figsize=(4, 2), layout="constrained")
+    bars, strip = model.plot_component(0, ax=given)
+    figure.canvas.draw()
+    assert max(len(t.get_text()) for t in bars.get_yticklabels()) <= 24
+    boxes = [t.get_window_extent() for t in strip.get_xticklabels() if t.get_text()]
+    assert all(a.x1 <= b.x0 for a, b in pairwise(boxes))
+
+
+def test_a_history_whose_phases_end_at_other_losses():
+    rows = [(1.0, "wide"), (1e-6, "wide"), (0.5, "narrow"), (0.1, "narrow"), (0.05, "narrow")]
+    history = History(Record(float(k), k, k, x, 0.0, p) for k, (x, p) in enumerate(rows))
+    lines = drawn(history.plot()).get_lines()
+    # Nothing goes below the end of the fit, and no line joins what is far apart.
+    assert all(np.nanmin(line.get_ydata()) >= 0.04 for line in lines)
+    assert [len(line.get_xdata()) for line in lines] == [2, 3]
+
+
+@pytest.fixture(scope="module")
+def small():
+    modes = (Mode("place", list("abcdefgh")), Mode("hour", np.arange(24), "cycle"))
+    rng = np.random.default_rng(1)
+    factors = [rng.random((len(m), 2)) + 0.2 for m in modes]
+    model = CPModel(factors, [4.0, 9.0], "poisson", modes)
+    return model, rng.poisson(np.asarray(model.full()))
+
+
+class TestMore:
+    """What the results of inference look like."""
+
+    def test_intervals(self, small):
+        found = small[0].intervals(small[1])
+        ax = drawn(found.plot(0, "place"))
+        top = np.argsort(-found.model.factors[0][:, 0])
+        names = [label.get_text() for label in ax.get_yticklabels()]
+        assert names[::-1] == ["abcdefgh"[k] for k in top]
+        band = drawn(found.plot(1, "hour")).get_lines()[0]
+        np.testing.assert_allclose(band.get_ydata(), found.model.factors[1][:, 1])
+        with pytest.raises(InvalidParameterError, match="0 to 1"):
+            found.plot(2)
+
+    def test_calibration_and_residuals(self, small):
+        found = measure(*small)
+        ax = drawn(found.plot())
+        points = ax.containers[0].lines[0]
+        assert points.get_ydata().tolist() == [b.observed for b in found.calibration]
+        bars = drawn(found.plot_residuals()).patches
+        assert [bar.get_width() for bar in bars][::-1] == [
+            cell.residual for cell in found.hot_cells[:12]
+        ]
+
+    def test_comparison(self, small):
+        model = small[0]
+        ax = drawn(model.plot_comparison(model[[1, 0]]))
+        np.testing.assert_allclose(np.diag(ax.get_images()[0].get_array()), 1.0)
+        assert [t.get_text() for t in ax.get_xticklabels()] == ["2", "1"]
+        with pytest.raises(IncompatibleError, match="one shape"):
+            model.plot_comparison(MODEL)
+
+    def test_consensus(self, small):
+        est = SmartCPD(1, "poisson", n_init=2, consensus=True, random_state=0).fit(small[1])
+        ax = drawn(est.consensus_.plot())
+        heights = [bar.get_height() for bar in ax.patches]
+        assert heights == [c.stability for c in est.consensus_.components]
+        assert ax.get_xticklabels()[0].get_text() == "1"

@@ -24,7 +24,12 @@ PERFORMED_BY = {
     "smartcpd.report.of_model": ["report"],
     "smartcpd.report.notebook": ["shown_in_notebook"],
     "smartcpd.plots": [
+        "plot_calibration",
+        "plot_comparison",
         "plot_component",
+        "plot_consensus",
+        "plot_intervals",
+        "plot_residuals",
         "plot_history",
         "plot_model",
         "plot_relation",

@@ -66,7 +66,7 @@ class MeetsNewData(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         check_is_fitted(self)
         model = self.model_
         rows = np.diag(model.weights)
-        return CPModel([rows, *model.factors[1:]]).full()
+        return np.asarray(CPModel([rows, *model.factors[1:]]).full())
 
     @property
     def n_iter_(self) -> int:
@@ -160,7 +160,8 @@ class MeetsNewData(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
                 f"component, as transform returns them; got shape {rows.shape}."
             )
         model = self.model_
-        return CPModel([rows, *model.factors[1:]], model.weights, model.loss_function).full()
+        slices = CPModel([rows, *model.factors[1:]], model.weights, model.loss_function)
+        return np.asarray(slices.full())
 
     def score_samples(
         self,

@@ -187,6 +187,10 @@ class GoesElsewhere:
         """Draw one component; see `smartcpd.plots.plot_component`."""
         return doors.plot_component(self, component, mode, ax)
 
+    def plot_comparison(self, other: Any, ax: Any = None) -> Any:
+        """Draw which components another model has too; see `smartcpd.plots.plot_comparison`."""
+        return doors.plot_comparison(self, other, ax)
+
     def plot_scree(self, ax: Any = None) -> Any:
         """Draw the shares of the components; see `smartcpd.plots.plot_scree`."""
         return doors.plot_scree(self, ax)

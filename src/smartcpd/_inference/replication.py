@@ -10,7 +10,7 @@ import numpy as np
 
 from smartcpd._common.doors import doors
 from smartcpd._common.factors import best_pairs, mode_cosines
-from smartcpd._data.labels import taken_off
+from smartcpd._data.labelled import taken_off
 from smartcpd._data.opening import as_storage, in_memory
 from smartcpd._data.storage.parts import part_of
 from smartcpd._fitting.fit import fit, generator

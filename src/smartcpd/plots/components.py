@@ -170,8 +170,9 @@ def _grid(axes: Any, n_rows: int, n_columns: int) -> np.ndarray:
 
 
 def _titled(ax: Any, name: str) -> None:
-    """Put the name of the mode over the axes instead of under them."""
-    ax.set_xlabel("")
+    """Put the name of the mode over the axes instead of under them, where a unit may stay."""
+    if ax.get_xlabel() not in ("share", "entry"):
+        ax.set_xlabel("")
     if name:
         ax.set_title(name, parse_math=False)
 

@@ -8,8 +8,11 @@ import numpy as np
 
 from smartcpd._problem.history import History
 from smartcpd.errors import InvalidDataError
-from smartcpd.plots.figure import DASHES, PHASES, axes_or_new, bare
+from smartcpd.plots.figure import DASHES, PHASES, axes_or_new, bare, legend_above
 from smartcpd.report.convergence import stretches
+
+JUMP = 10.0
+"""A phase whose first loss is further off than this factor is another story."""
 
 
 def plot_history(history: History, ax: Any = None) -> Any:
@@ -38,15 +41,16 @@ def plot_history(history: History, ax: Any = None) -> Any:
         raise InvalidDataError("This history has no rows, so there is nothing to draw.")
     ax = axes_or_new(ax)
     objective, time = history.objective, history["time"]
-    excess = objective - np.nanmin(objective)
-    positive = excess[excess > 0]
-    # The best row is left out, since its logarithm would be minus infinity.
-    excess = np.maximum(excess, positive.min() / 2 if positive.size else 1e-16)
     phases = [record.phase for record in history]
-    for phase, start, end in stretches(phases):
+    parts = list(stretches(phases))
+    # Models with more components than the last phase has may be better than what is returned.
+    excess = objective - np.nanmin(objective[parts[-1][1] :])
+    # The best row is left out, since its logarithm would be minus infinity.
+    excess[~(excess > 0)] = np.nan if (excess > 0).any() else 1e-16
+    for phase, start, end in parts:
         name = phases[start]
         style = phase % len(PHASES)
-        part = slice(max(start - 1, 0), end)
+        part = slice(start - joined(excess, start), end)
         ax.plot(
             time[part],
             excess[part],
@@ -57,5 +61,13 @@ def plot_history(history: History, ax: Any = None) -> Any:
     ax.set_yscale("log")
     ax.set_xlabel("seconds")
     ax.set_ylabel("loss above its best")
-    ax.legend(frameon=False)
+    legend_above(ax)
     return bare(ax)
+
+
+def joined(excess: np.ndarray, start: int) -> bool:
+    """Whether a phase goes on about where the one before it ended, so that a line joins them."""
+    if start == 0:
+        return False
+    before, after = excess[start - 1], excess[start]
+    return bool(before / JUMP < after < before * JUMP)

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 
 from smartcpd._data.labels import Mode
-from smartcpd.plots.figure import BLUE, ORANGE, bare
+from smartcpd.plots.figure import BLUE, ORANGE, bare, brief, room_in
 from smartcpd.report.axes import spread_labels
 from smartcpd.report.pictures import rises, shape_of
-from smartcpd.report.text import shortened
 
 TOP = 10
 
@@ -26,7 +25,7 @@ def _bars(ax: Any, mode: Mode, column: np.ndarray, signed: bool) -> None:
     rows = np.argsort(-np.abs(column), kind="stable")[:TOP][::-1]
     places = np.arange(rows.size)
     ax.barh(places, column[rows], color=_colours(column[rows]), height=0.7)
-    names = [shortened(text) for text in Mode(mode.name, mode.labels[rows], mode.kind).text()]
+    names = [brief(text) for text in mode.text(rows)]
     # Labels are text: a dollar sign in them is not mathematics.
     ax.set_yticks(places, names, parse_math=False)
     ax.set_xlabel("entry" if signed else "share")
@@ -50,8 +49,8 @@ def _columns(ax: Any, mode: Mode, column: np.ndarray, signed: bool) -> None:
 
 def _label_some(ax: Any, mode: Mode) -> None:
     """Name the axis and as many of its rows as there is room for."""
-    texts = mode.text()
-    shown = spread_labels(texts, 420.0)
+    texts = [brief(text) for text in mode.text()]
+    shown = spread_labels(texts, room_in(ax))
     ax.set_xticks(shown, [texts[k] for k in shown], parse_math=False)
     ax.set_xlabel(mode.name, parse_math=False)
 
@@ -70,12 +69,13 @@ def _line(ax: Any, mode: Mode, column: np.ndarray, signed: bool) -> None:
     if places.dtype.kind == "M":
         from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
-        locator = AutoDateLocator(maxticks=7)
+        locator = AutoDateLocator(maxticks=max(3, int(room_in(ax) // 45)))
         ax.xaxis.set_major_locator(locator)
         ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
     elif labels.dtype.kind == "U":
-        shown = np.unique(np.linspace(0, column.size - 1, 4).round().astype(int))
-        ax.set_xticks(shown, labels[shown].tolist(), parse_math=False)
+        texts = [brief(text) for text in mode.text()]
+        shown = spread_labels(texts, room_in(ax))
+        ax.set_xticks(shown, [texts[k] for k in shown], parse_math=False)
     ax.set_xlabel(mode.name, parse_math=False)
     ax.set_ylabel("entry" if signed else "× mean")
     bare(ax)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from smartcpd.plots.figure import DASHES, PHASES, axes_or_new, bare
+from smartcpd.plots.figure import DASHES, PHASES, axes_or_new, bare, legend_above
 
 if TYPE_CHECKING:
     from smartcpd._inference.selection import Selection
@@ -68,5 +68,5 @@ def plot_selection(selection: Selection, ax: Any = None) -> Any:
     ax.xaxis.get_major_locator().set_params(integer=True)
     ax.set_xlabel("rank")
     ax.set_ylabel("behind the best, a held-out cell\n(better is up)")
-    ax.legend(frameon=False)
+    legend_above(ax)
     return bare(ax)

@@ -170,6 +170,14 @@ class Quality:
     def _repr_html_(self) -> str:
         return doors.shown_in_notebook(self)
 
+    def plot(self, ax: Any = None) -> Any:
+        """Draw whether predictions come true; see `smartcpd.plots.plot_calibration`."""
+        return doors.plot_calibration(self, ax)
+
+    def plot_residuals(self, ax: Any = None) -> Any:
+        """Draw the cells that are described worst; see `smartcpd.plots.plot_residuals`."""
+        return doors.plot_residuals(self, ax)
+
     def to_dict(self) -> dict[str, Any]:
         """Return dicts, lists, numbers and text, which JSON can hold."""
         out = asdict(self)

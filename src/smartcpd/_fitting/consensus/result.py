@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -140,6 +140,10 @@ class Consensus:
             f"{words}, {much} noise alone moves them: the best was found only once, and a better "
             "one may exist. Use more starts."
         )
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the stability of the components; see `smartcpd.plots.plot_consensus`."""
+        return doors.plot_consensus(self, ax)
 
     def stable(self, least: float = 0.8) -> CPModel:
         """Return the averaged components whose stability is at least so much, of the model or not.

@@ -35,7 +35,7 @@ def bootstrap_ends(
             "method='hessian' or 'conditional'."
         )
     weights = cell_weights(question.storage)
-    values = CPModel(question.factors).full(max_bytes=np.inf)
+    values = np.asarray(CPModel(question.factors).full(max_bytes=np.inf))
     fits = []
     for _ in range(n_bootstrap):
         data = loss.simulate(values, rng, dispersion=dispersion)

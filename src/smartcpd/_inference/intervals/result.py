@@ -67,6 +67,10 @@ class Intervals:
     def _repr_html_(self) -> str:
         return doors.shown_in_notebook(self)
 
+    def plot(self, component: int = 0, mode: int | str = 0, ax: Any = None) -> Any:
+        """Draw loadings with their intervals; see `smartcpd.plots.plot_intervals`."""
+        return doors.plot_intervals(self, component, mode, ax)
+
     def contains(self, other: CPModel) -> list[np.ndarray]:
         """Say which loadings of another model lie in the intervals, in one array a mode.
 

@@ -152,7 +152,7 @@ def _expected(model: CPModel, new: NewSlices) -> NewSlices:
     count = int(np.clip(REMEMBERED_CELLS // n_others, 1, n_old))
     chosen = np.linspace(0, n_old - 1, count).round().astype(int)
     factors = [A[chosen] if n == new.mode else A for n, A in enumerate(new.factors)]
-    data = CPModel(factors, None, new.loss).full(max_bytes=np.inf)
+    data = np.asarray(CPModel(factors, None, new.loss).full(max_bytes=np.inf))
     # Every slice that is looked at stands for several.
     weights = np.full(data.shape, n_old / count) if count < n_old else None
     return replace(new, storage=Dense(data, weights), factors=tuple(factors))

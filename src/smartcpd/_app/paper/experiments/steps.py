@@ -52,7 +52,7 @@ def continuous_task(size: int, rank: int, seed: int) -> Task:
 def count_task(size: int, rank: int, scale: float, seed: int) -> Task:
     rng = np.random.default_rng(seed)
     truth = [scale * rng.random((size, rank)) for _ in range(3)]
-    X = get("poisson").simulate(CPModel(truth).full(), rng)
+    X = get("poisson").simulate(np.asarray(CPModel(truth).full()), rng)
     start = uniform_start(X.shape, rank, seed, scale)
     return Task(X.astype(np.uint16), rank, "poisson", truth, start=start, seed=seed)
 

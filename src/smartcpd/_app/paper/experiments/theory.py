@@ -56,7 +56,8 @@ def plan(options: Options) -> Plan:
 
 def data(seed: int) -> np.ndarray:
     rng = np.random.default_rng(seed)
-    return rng.poisson(3 * CPModel([rng.uniform(0.2, 1.2, (n, RANK)) for n in SHAPE]).full())
+    truth = CPModel([rng.uniform(0.2, 1.2, (n, RANK)) for n in SHAPE])
+    return rng.poisson(3 * np.asarray(truth.full()))
 
 
 def least(X: np.ndarray, eta: float, T: int, trials: int) -> float:
