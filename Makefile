@@ -11,7 +11,7 @@ SITE_READY := $(VENV)/.site-ready
 export PYTHONDONTWRITEBYTECODE :=
 PIP := $(BIN)/python -m pip install --quiet --no-compile
 
-.PHONY: demo cluster-demo docs docs-quick docs-serve test soak lint bench bench-quick clean
+.PHONY: demo cluster-demo docs docs-quick docs-serve test test-lowest soak lint bench bench-quick clean
 
 demo: $(READY)
 	$(PIP) --group demo
@@ -51,6 +51,17 @@ SECONDS ?= 3600
 soak: $(READY)
 	$(BIN)/python tests/hostile/soak $(PART) --seed $(SEED) --seconds $(SECONDS)
 
+# The oldest versions that pyproject.toml allows, in an environment of their own. Old packages use
+# what newer ones deprecate, so that is no error here.
+LOWEST := .venv-lowest
+TESTS ?= tests/test_estimator.py tests/test_working_with_models.py tests/test_tables.py \
+	tests/test_cli.py tests/test_model.py tests/test_plots.py
+test-lowest:
+	$(PYTHON) -m venv $(LOWEST)
+	$(LOWEST)/bin/python -m pip install --quiet -r tests/lowest.txt
+	$(LOWEST)/bin/python -m pip install --quiet --no-deps -e .
+	$(LOWEST)/bin/python -m pytest -W ignore::DeprecationWarning $(TESTS)
+
 lint: $(READY)
 	$(BIN)/ruff check src tests benchmarks examples docs
 	$(BIN)/ruff format --check src tests benchmarks examples docs
@@ -78,5 +89,5 @@ $(SITE_READY): $(READY)
 	touch $(SITE_READY)
 
 clean:
-	rm -rf $(VENV) build demo dist docs/_build docs/gallery docs/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(LOWEST) build demo dist docs/_build docs/gallery docs/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
