@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import sys
 
 from smartcpd._kernels.kept_code import keeps_for_others
 
@@ -39,7 +38,9 @@ class Compilation:
         self.n, self.seconds, self._announced = 0, 0.0, False
 
     def _say(self, sentence: str) -> None:
-        print(f"smartcpd: {sentence}", file=sys.stderr, flush=True)
+        # A warning, since Python then writes it to standard error in a program that has not said
+        # what to do with logs.
+        _log.warning("smartcpd: %s", sentence)
 
 
 compilation = Compilation()
