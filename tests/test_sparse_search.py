@@ -3,10 +3,13 @@
 import numpy as np
 import pytest
 
-from smartcpd import SparseTensor, datasets
+from smartcpd import SparseTensor, datasets, losses
 from smartcpd._fitting.fit import fit
+from smartcpd._methods.merging import merged_by_information
 from smartcpd._methods.mixture import Mixture
 from smartcpd._methods.mixture_descents import narrowed
+from smartcpd._methods.mm import Passes
+from smartcpd._objectives import objective_of, scaled_gradient
 from smartcpd._strategies import population, sparse
 
 COUNTS, _ = datasets.events((20, 16, 12), 2, n_events=3000, random_state=0)
@@ -87,3 +90,42 @@ def test_a_mixture_is_narrowed_step_by_step():
     assert narrowed(wide, 3, step).rank == 3
     assert ranks == sorted(ranks, reverse=True)
     assert len(set(ranks)) > 1
+
+
+def test_passes_of_a_mixture_go_down_to_where_its_expected_counts_stay():
+    problem = sparse.Problem.build(COUNTS, 2, "poisson")
+    rng = np.random.default_rng(0)
+    mixtures = population.Population(problem, None, rng, 1)
+    before, mixture = mixtures._new_start()()
+    after, mixture = mixtures._improved(mixture, 300, 0.0)
+    assert after < before
+    passes = Passes.over(problem, 1)
+    loss, again = passes.step(mixture, careful=True)
+    assert loss * COUNTS.n_cells == pytest.approx(after, abs=1e-3)
+    np.testing.assert_allclose(again.columns, mixture.columns, atol=1e-4)
+
+
+def test_the_number_of_threads_does_not_change_what_a_search_finds():
+    one, two = (fit(EMPTY_OF_SENSE, 4, "poisson", random_state=0, n_threads=n) for n in (1, 2))
+    assert one.loss == two.loss
+
+
+def test_twins_are_merged_first_and_nothing_is_lost():
+    columns = np.random.default_rng(0).random((48, 4)) ** 4
+    wide = Mixture.of(np.hstack([columns, columns[:, [2]]]), (20, 16, 12))
+    merged = merged_by_information(wide, 4)
+    assert merged.weights.sum() == pytest.approx(wide.weights.sum())
+    alone = Mixture.of(columns, wide.shape)
+    weights = alone.weights * [1, 1, 2, 1]
+    np.testing.assert_allclose(np.sort(merged.weights), np.sort(weights))
+    np.testing.assert_allclose(np.sort(merged.columns[0]), np.sort(alone.columns[0]))
+
+
+@pytest.mark.parametrize("loss", ["poisson", "bernoulli-odds", "alpha(0.5)"])
+def test_scaled_gradients_are_gradients_times_factors(loss):
+    events = SparseTensor(np.stack(COUNTS.indices, 1), np.ones(COUNTS.nnz), COUNTS.shape)
+    objective = objective_of(events, losses.get(loss), 1)
+    A = 0.3 * np.random.default_rng(0).random((48, 3))
+    (value, gradient), (again, scaled) = objective.gradient(A), scaled_gradient(objective, A)
+    assert again == pytest.approx(value, rel=1e-12)
+    np.testing.assert_allclose(scaled, A * gradient, rtol=1e-9, atol=1e-15)

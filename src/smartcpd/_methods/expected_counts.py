@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from smartcpd._methods.mixture import Mixture
-from smartcpd._objectives import Objective
+from smartcpd._objectives import Objective, scaled_gradient
 from smartcpd._problem.problem import Problem
 from smartcpd.errors import IncompatibleError
 from smartcpd.losses import Loss
@@ -46,13 +46,12 @@ def expected_counts(
     ``n_cells`` is what the mean loss is a mean over, with weights of at most 1.
     """
     A = mixture.stacked()
-    value, gradient = objective.gradient(A)
+    value, scaled = scaled_gradient(objective, A)
     # With columns of unit sum and the weights in mode 0, Q is 1 there and the weights elsewhere.
     first = mixture.shape[0]
     c = loss.pseudo_count_slope
     assert c is not None
-    counts = np.empty_like(A)
-    counts[:first] = 1.0 - n_cells / c * gradient[:first]
-    counts[first:] = mixture.weights - n_cells / c * gradient[first:]
-    counts *= A
+    counts = A.copy()
+    counts[first:] *= mixture.weights
+    counts -= n_cells / c * scaled
     return value, np.maximum(counts, 0.0, out=counts)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from smartcpd._common.stacked import offsets
+from smartcpd._kernels.merging import compiled_merge_components
 from smartcpd._methods.mixture import Mixture
 from smartcpd._objectives.fisher_weights import Marginals
 from smartcpd._problem.problem import Problem
@@ -82,40 +83,9 @@ def _sizes_and_cosines(A: np.ndarray, shape: tuple[int, ...]) -> tuple[np.ndarra
 
 
 def merged_by_information(mixture: Mixture, rank: int) -> Mixture:
-    """Merge the components of a mixture at the least loss of information, until ``rank`` are left.
-
-    What two components tell about an event's indices beyond what their average tells, times their
-    weight, is about what the merge costs in log-likelihood.
+    """Merge the components of a mixture at the least loss of information, until ``rank`` are
+    left.
     """
-    columns, weights = mixture.columns.copy(), mixture.weights.copy()
-    bits = _entropy_terms(columns).sum(axis=0)
-    cost = np.stack([_information(columns, weights, bits, k) for k in range(weights.size)])
-    while weights.size > rank:
-        keep, free = (int(k) for k in np.unravel_index(int(np.argmin(cost)), cost.shape))
-        share = weights[free] / max(weights[keep] + weights[free], TINY)
-        columns[:, keep] += share * (columns[:, free] - columns[:, keep])
-        weights[keep] += weights[free]
-        columns, weights = np.delete(columns, free, axis=1), np.delete(weights, free)
-        cost = np.delete(np.delete(cost, free, axis=0), free, axis=1)
-        keep -= free < keep
-        bits = np.delete(bits, free)
-        bits[keep] = _entropy_terms(columns[:, keep]).sum()
-        cost[keep] = cost[:, keep] = _information(columns, weights, bits, keep)
-    return Mixture(columns, weights, mixture.shape)
-
-
-def _information(
-    columns: np.ndarray, weights: np.ndarray, bits: np.ndarray, one: int
-) -> np.ndarray:
-    """The cost of merging a component with each of the others."""
-    both = np.maximum(weights[one] + weights, TINY)
-    share = weights[one] / both
-    average = columns[:, [one]] * share + columns * (1 - share)
-    gain = _entropy_terms(average).sum(axis=0) - share * bits[one] - (1 - share) * bits
-    cost = both * gain
-    cost[one] = np.inf
-    return cost
-
-
-def _entropy_terms(columns: np.ndarray) -> np.ndarray:
-    return -columns * np.log(np.maximum(columns, TINY))
+    columns, weights = np.array(mixture.columns.T, order="C"), mixture.weights.copy()
+    compiled_merge_components()(columns, weights, rank)
+    return Mixture(columns[:rank].T.copy(), weights[:rank], mixture.shape)

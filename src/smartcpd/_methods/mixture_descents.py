@@ -35,6 +35,8 @@ SMOOTHING = 3.0
 entries that look empty early on can then still grow."""
 COOLING = (SMOOTHING, SMOOTHING, 1.0, 0.3)
 """The smoothing of the passes after components were merged."""
+FILLING_PASSES, FILLING = 5, 1.0
+"""Number and smoothing of the first passes over all data of what was found on a sample."""
 Step = Callable[[Mixture, float], Mixture]
 """A pass that begins with a mixture, and smooths what it leads to by so many events."""
 MERGES = 3
@@ -64,13 +66,23 @@ class MixtureDescents:
     def narrowed(self, A: np.ndarray, phase: str) -> np.ndarray:
         """A wide model after passes in which its components are merged to the rank."""
         passes = self._passes()
-        mixture = Mixture.of(A, self.problem.shape)
 
         def step(mixture: Mixture, smoothing: float) -> Mixture:
             self._count_pass()
             return passes.step(mixture, smoothing=smoothing)[1]
 
-        return narrowed(mixture, self.problem.rank, step).balanced()
+        return narrowed(Mixture.of(A, self.problem.shape), self.problem.rank, step).balanced()
+
+    def filled(self, A: np.ndarray) -> np.ndarray:
+        """A model of a sample after passes over all of the data, in which rows that were empty in
+        the sample grow.
+        """
+        passes, mixture = self._passes(), Mixture.of(A, self.problem.shape)
+        for _ in range(FILLING_PASSES):
+            self._count_pass()
+            # A lengthened step multiplies what was there, which may be nothing.
+            _, mixture = passes.step(mixture, careful=True, smoothing=FILLING)
+        return mixture.balanced()
 
     def run(
         self,

@@ -54,3 +54,10 @@ class Objective(Protocol):
 def objective_of(storage: Storage, loss: Loss, n_threads: int = 1) -> Objective:
     """The objective of a loss over a storage; each kind of storage registers its own."""
     raise TypeError(f"{type(storage).__name__} is no storage that an objective is known for.")
+
+
+@singledispatch
+def scaled_gradient(objective: Objective, A: np.ndarray) -> tuple[float, np.ndarray]:
+    """Value and gradient times A, entry by entry; objectives that have it for less register so."""
+    value, gradient = objective.gradient(A)
+    return value, A * gradient

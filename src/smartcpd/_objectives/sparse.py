@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from smartcpd._data.event_sums import Sum, event_curvature_product, event_sum
+from smartcpd._data.event_sums import Sum, event_curvature_product, event_sum, scaled_event_sum
 from smartcpd._data.storage import SparseTensor
 from smartcpd._objectives import backgrounds
 from smartcpd._objectives.backgrounds import Background
 from smartcpd._objectives.backgrounds.quadratic import square_product
-from smartcpd._objectives.base import ALL_CELLS, Estimate, objective_of
+from smartcpd._objectives.base import ALL_CELLS, Estimate, objective_of, scaled_gradient
 from smartcpd.losses import Loss
 
 
@@ -75,6 +75,7 @@ class SparseObjective:
         objective = SparseObjective(tiny, self.loss, self.n_threads)
         A = np.ones((order, 1))
         objective.gradient(A)
+        scaled_gradient(objective, A)
         objective.estimate(A)
         if self.loss.taylor_at_zero is not None:
             hot = backgrounds.HotCells.of(self.loss, tiny.shape, self.n_threads, A)
@@ -135,3 +136,16 @@ class SparseObjective:
 @objective_of.register
 def _(storage: SparseTensor, loss: Loss, n_threads: int = 1) -> SparseObjective:
     return SparseObjective(storage, loss, n_threads)
+
+
+@scaled_gradient.register
+def _(objective: SparseObjective, A: np.ndarray) -> tuple[float, np.ndarray]:
+    storage = objective.storage
+    if storage.weighted:
+        value, gradient = objective.gradient(A)
+        return value, A * gradient
+    behind = objective.behind(A, True)
+    part = "whole" if storage.absent == "unobserved" else "surplus"
+    events = scaled_event_sum(storage.events, objective.loss, part, A, objective.n_threads)
+    n = storage.n_observed
+    return (events.total + behind.total) / n, (events.gradient + A * behind.gradient) / n

@@ -33,7 +33,7 @@ from smartcpd._strategies.base import Search, Strategy
 from smartcpd._strategies.dense import dense
 from smartcpd._strategies.findings import Findings, Run
 from smartcpd._strategies.population import Population, sampled
-from smartcpd._strategies.sparse_paths import DescendedPath, MultipliedPath
+from smartcpd._strategies.sparse_paths import DescendedPath, MultipliedPath, side_by_side
 from smartcpd._strategies.starts import random_factors
 from smartcpd.errors import IncompatibleError
 from smartcpd.losses import Data, Domain
@@ -47,9 +47,9 @@ FEWEST = 2
 AS_GOOD = (5e-5, 0.05)
 """Losses of independent searches are as good as each other if they differ by less than the first
 share of their size and the second one of their resolution."""
-RACED = 3
-"""How many members of a population are tried under the loss of the problem, where that is not the
-one of counts."""
+RACED = 6
+"""How many members of a population are tried and bred under the loss of the problem, where that is
+not the one of counts."""
 WIDTH = 1.5
 """Number of components of a random start, relative to the rank."""
 AFFORDABLE = {True: 1 << 20, False: 1 << 23}
@@ -137,7 +137,7 @@ class SparseSearch:
     def _bred(self, number: int) -> Candidate:
         """What the best two runs side by side become."""
         one, two = self._ranked[:2]
-        both = np.hstack([one.A, two.A]) * 0.5 ** (1 / len(self.problem.shape))
+        both = side_by_side(one.A, two.A, len(self.problem.shape))
         phase = f"bred after {number} searches"
         A = self.tracker.stage(partial(self.path.narrowed, both, phase), *self.path.changing)
         return self._descended(A, phase, (*one.origins, *two.origins))
@@ -165,6 +165,9 @@ class SparseSearch:
         level = self.problem.loss.link(self.storage.mean()) / max(self.storage.mean(), 1e-300)
         scale = (level / share) ** (1 / len(self.problem.shape))
         found = [scale * mixture.balanced() for mixture in members]
+        if share < 1:
+            # Rows that a sample leaves empty must be able to grow.
+            found = [self.path.filled(found[0])]
         if not self.tracker.history:
             self._record(found[0], "start")
         if self.problem.loss.divergence == 1.0 or len(found) == 1:

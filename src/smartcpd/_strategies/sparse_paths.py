@@ -21,20 +21,36 @@ WIDE_STEPS = 20
 RACED_PASSES = 20
 
 
+def side_by_side(one: np.ndarray, two: np.ndarray, order: int) -> np.ndarray:
+    """The components of two models as one, which is their average."""
+    return np.hstack([one, two]) * 0.5 ** (1 / order)
+
+
 class MultipliedPath:
     """Multiplicative passes, for the losses that have them."""
 
     changing: tuple[Any, ...] = ()
 
     def __init__(self, problem: Problem, settings: Settings, tracker: Tracker) -> None:
+        self.shape = problem.shape
         self.descents = MixtureDescents(problem, settings, tracker)
         self.compile = self.descents.compile
         self.narrowed = self.descents.narrowed
+        self.filled = self.descents.filled
 
     def best_of(self, starts: list[np.ndarray], phase: str) -> np.ndarray:
-        """The start that is lowest after some passes."""
-        raced = [self.descents.run(A, phase, most=RACED_PASSES) for A in starts]
-        return min(raced, key=lambda found: found.loss).A
+        """What some starts become that are raced for some passes, and then bred: the best one with
+        each of the others, from the second best on.
+        """
+
+        def run(A: np.ndarray) -> Candidate:
+            return self.descents.run(A, phase, most=RACED_PASSES)
+
+        best, *others = sorted(map(run, starts), key=lambda found: found.loss)
+        for other in others:
+            child = run(self.narrowed(side_by_side(best.A, other.A, len(self.shape)), phase))
+            best = min(best, child, key=lambda found: found.loss)
+        return best.A
 
     def compared(self, A: np.ndarray, phase: str, rival: Candidate | None) -> Candidate:
         """Where passes from a start end, as far as a comparison needs to know."""
@@ -66,6 +82,10 @@ class DescendedPath:
             A, f"{phase}, {A.shape[1]} components", most=WIDE_STEPS, rough=True
         )
         return self.descents.reduced(wide.A)
+
+    def filled(self, A: np.ndarray) -> np.ndarray:
+        """A model of a sample, with its rows that were empty there lifted off 0."""
+        return self.descents.floored(A)
 
     def best_of(self, starts: list[np.ndarray], phase: str) -> np.ndarray:
         """The first start: another loss would take long to compare them."""
