@@ -87,7 +87,15 @@ def read_run(path: str | os.PathLike[str]) -> dict[str, Any] | None:
     run = description.get("run")
     if not isinstance(run, dict):
         return None
-    if description.get("run_sha256") != _told(run)["run_sha256"]:
+    if "run_sha256" not in description:
+        command = run.get("command")
+        again = f", as by: {command}" if isinstance(command, str) else ""
+        raise InvalidDataError(
+            f"{header} was written by an earlier version of smartcpd, whose account of a run this "
+            f"one does not read. CPModel.load still reads the model; for the rest repeat the run"
+            f"{again}."
+        )
+    if description["run_sha256"] != _told(run)["run_sha256"]:
         raise InvalidDataError(
             f"{header} tells of a run in other words than were written: it is damaged or was "
             "edited. Fetch it again or repeat the run; CPModel.load still reads the model."

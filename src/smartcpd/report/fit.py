@@ -10,6 +10,7 @@ from smartcpd._inference.rank_check import RankVerdict, Suits
 from smartcpd.quality import Bin, Quality
 from smartcpd.report import svg
 from smartcpd.report.axes import log_ticks, number_ticks
+from smartcpd.report.ranks import headline
 from smartcpd.report.text import escape, number, percent, shortened
 
 SIDE, MARGIN, FOOT = 300.0, 52.0, 250.0
@@ -31,7 +32,7 @@ def explained_words(quality: Quality, rank: RankVerdict | None = None) -> str:
     )
     if rank is None or rank.suits is Suits.UNKNOWN:
         return f"{words} Whether more could be explained was not found out."
-    words += f" {rank.headline} {rank.named_surplus()}".rstrip()
+    words += f" {headline(rank)} {rank.named_surplus()}".rstrip()
     best = quality.deviance_attainable
     if rank.suits is Suits.WELL and best is not None and share <= best < 0.9:
         words += (

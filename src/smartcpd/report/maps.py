@@ -12,6 +12,8 @@ from smartcpd.report.text import escape, number, percent
 
 WIDTH, TALLEST = 360.0, 300.0
 MOST_DOTS = 400
+HELD = 0.95
+"""The share of a component that the places hold which are drawn."""
 MOST_CELLS = 48
 """A side of a grid has at most so many cells; finer ones are added up."""
 SMALLEST, LARGEST = 1.2, 9.0
@@ -38,7 +40,11 @@ def _framed(title: str, picture: str) -> str:
 def _dots(rows: ModeRows, component: int) -> str:
     """Draw a dot for each place, its area by the entry."""
     column = rows.factor[:, component]
-    chosen = [int(r) for r in rows.strongest(component, MOST_DOTS) if column[r] != 0]
+    strongest = rows.strongest(component, MOST_DOTS)
+    held = np.cumsum(np.abs(column[strongest])) / (float(np.abs(column).sum()) or 1.0)
+    # Places far away that hold next to nothing would make all others small.
+    most = max(int(np.searchsorted(held, HELD)) + 1, 2)
+    chosen = [int(r) for r in strongest[:most] if column[r] != 0]
     found = [(naming.place_of(rows.text_of(r)), r) for r in chosen]
     places = [(place, r) for place, r in found if place is not None]
     if len(places) < 2:
@@ -54,7 +60,7 @@ def _dots(rows: ModeRows, component: int) -> str:
             f'<circle class="{kind}" data-row="{r}" cx="{x:.1f}" cy="{y:.1f}" r="{size:.1f}">'
             f"<title>{escape(rows.text_of(r))}: {value}</title></circle>"
         )
-    label = f"{len(places)} places by latitude and longitude, north is up"
+    label = f"The {len(places)} strongest places by latitude and longitude, north is up"
     return svg.picture(WIDTH, height, parts, label, "chart map-picture")
 
 

@@ -137,7 +137,7 @@ def _summary(
         together = "It explains" if model.rank == 1 else "Together they explain"
         words += f" {together} {percent(quality.deviance_explained)} of the deviance."
     if rank is not None and rank.headline:
-        words += f" {rank.headline}"
+        words += f" {ranks.headline(rank)}"
     return words
 
 
@@ -161,8 +161,7 @@ def _tiles(
         constant = number(quality.constant_loss, 4)
         tiles.append(("Mean loss", number(quality.mean_loss, 4), f"a constant has {constant}"))
     if status is not None:
-        ending = "Converged" if status.converged else "Stopped"
-        word = "Interrupted" if status.interrupted else ending
+        word = _ending(status)
         seconds = history[-1].time if history else None
         tiles.append(("Fit", word, f"in {_duration(seconds)}" if seconds else "see below"))
     if diagnosis is not None:
@@ -172,6 +171,15 @@ def _tiles(
         f"<dd><b>{escape(value)}</b> <span>{escape(under)}</span></dd></div>"
         for name, value, under in tiles
     )
+
+
+def _ending(status: Status) -> str:
+    """Say in a word or two how a fit ended, as its sentence does in full."""
+    if status.interrupted:
+        return "Interrupted"
+    if not status.converged:
+        return "Stopped"
+    return "Not confirmed" if status.found == 1 else "Converged"
 
 
 def _duration(seconds: float) -> str:

@@ -23,6 +23,11 @@ def verdict(rank: RankVerdict) -> tuple[str, str]:
     return value, f"{rank.better} explain {shares}"
 
 
+def headline(rank: RankVerdict) -> str:
+    """Return the verdict in a sentence, its figures written as on the rest of the page."""
+    return rank.headline.replace("%", " %")
+
+
 def section(selection: Mapping[str, Any] | None) -> str:
     """Write the table of ranks that were compared, where the rank was left open."""
     if selection is None:

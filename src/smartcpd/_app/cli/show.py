@@ -51,8 +51,8 @@ def print_run(run: RunRecord, top: int = 5) -> None:
         sentence = f"{run.rank.headline} {run.rank.named_surplus()}".strip()
         console.print(Text.assemble("- ", (sentence, style)))
     elif run.rank is not None:
-        advice = "'smartcpd select' compares ranks"
-        console.print(Text(f"- Whether the rank suits was not found out in time; {advice}."))
+        why = "time or data did not suffice; 'smartcpd select' compares ranks"
+        console.print(Text(f"- Whether the rank suits was not found out: {why}."))
     console.print(Text(f"- {printable(str(run.status))}"))
     for finding in run.diagnosis or ():
         if finding.name.startswith("rank "):

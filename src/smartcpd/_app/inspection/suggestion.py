@@ -38,6 +38,8 @@ UNIQUE = 0.5
 """A column with more different values than this share of the rows identifies them."""
 MOST_COLUMNS = 100
 """Number of columns of a grid that a width for coordinates aims at."""
+EMPTY = 2
+"""How many times as many periods as different dates there may be, so that most are not empty."""
 DATES = (Family.DATE, Family.MOMENT)
 LATITUDE = re.compile(r"(^|[^a-z])lat(itude)?([^a-z]|$)", re.IGNORECASE)
 LONGITUDE = re.compile(r"(^|[^a-z])(lon|lng|long|longitude)([^a-z]|$)", re.IGNORECASE)
@@ -124,7 +126,7 @@ class Facts:
         if family is Family.OTHER:
             return "no"
         if self.is_coordinate(LATITUDE, 90) or self.is_coordinate(LONGITUDE, 180):
-            return f"by --bin {self.grid_width}"
+            return f"by --bin {self.grid_width}; or LAT+LON as one mode of cells"
         if family is Family.REAL:
             return "as --value; or --bin 20q"
         if self.different > UNIQUE * self.rows and self.different > FEW_NUMBERS:
@@ -243,8 +245,10 @@ def planned(source: Source, found: Sequence[Facts]) -> Plan:
     amounts = [f for f in usable if f.is_value]
     if melted is None and wide is None and amounts:
         plan.value = max(amounts, key=_plainness).name
-    labels = [f for f in usable if f.as_mode() == "yes"]
-    labels = [f for f in labels if not f.is_amount and f.name != plan.value]
+    labels = [f for f in usable if f.as_mode() == "yes" and not f.is_amount]
+    if melted is None and wide is None and plan.value is None and not coordinates:
+        plan.value = _told_by_labels(source, usable, labels)
+    labels = [f for f in labels if f.name != plan.value]
     if wide is not None:
         labels = _of_rows(usable, labels)
     times = [f for f in usable if f.column.family in DATES]
@@ -275,6 +279,26 @@ def planned(source: Source, found: Sequence[Facts]) -> Plan:
     return plan
 
 
+def _told_by_labels(source: Source, usable: Sequence[Facts], labels: Sequence[Facts]) -> str | None:
+    """Return the column of numbers of which every combination of the labels has one, as in a table
+    that is aggregated already; None if there is none.
+    """
+    numbers = [f for f in usable if f.column.family in (Family.WHOLE, Family.REAL)]
+    times = [f for f in usable if f.column.family in (*DATES, Family.CLOCK)]
+    for value in sorted(numbers, key=lambda f: -f.different)[:MOST_COMPARED]:
+        others = [f for f in (*times, *labels) if f is not value]
+        others = [f for f in others if f.column.family is not Family.REAL][:MOST_COMPARED]
+        if CODE.search(value.words) or len(others) < FEW or value.rows > MOST_ROWS_COMPARED:
+            continue
+        if any(f.different > UNIQUE * f.rows for f in others):
+            continue
+        listed = ", ".join(f.column.sql for f in others)
+        (count,) = one_row(source.sql(f"SELECT count(DISTINCT ({listed})) FROM {SOURCE}"))
+        if count >= (1 - MOST_LOST) * value.rows:
+            return value.name
+    return None
+
+
 def _of_rows(usable: Sequence[Facts], labels: Sequence[Facts]) -> list[Facts]:
     """Return the labels of the rows of a wide table: one that names each row, or several."""
     kinds = (Family.TEXT, Family.WHOLE)
@@ -299,13 +323,17 @@ def _plainness(facts: Facts) -> tuple[bool, bool, int]:
 def _split_time(facts: Facts) -> list[str]:
     """Return modes for dates: one that goes on, and the hour of the day."""
     name = facts.name
+    if facts.column.family is Family.CLOCK:
+        return [f"{name}@1h"]
     first, last = (text and datetime.fromisoformat(text) for text in (facts.low, facts.high))
     spec = next(
         (
             spec
             for spec in ("1d", "1w", "1mo", "1y")
             for period in [Period.parse(spec)]
-            if period and first and last and period.bins_between(first, last) <= MOST_USUAL_BINS
+            if period and first and last
+            for bins in [period.bins_between(first, last)]
+            if bins <= MOST_USUAL_BINS and (spec == "1y" or bins <= EMPTY * facts.different)
         ),
         "1mo",
     )

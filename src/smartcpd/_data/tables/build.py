@@ -16,6 +16,7 @@ from smartcpd._data.tables.keys import TABLE, Key, Wish
 from smartcpd._data.tables.measure import Measure, measure
 from smartcpd._data.tables.melting import VALUE
 from smartcpd._data.tables.opening import opened
+from smartcpd._data.tables.places import told_by
 from smartcpd._data.tables.reading import as_reading
 from smartcpd._data.tables.sources import Source, TableRows
 from smartcpd._data.tables.sql import SOURCE, explained, listed, one_row, reason
@@ -137,9 +138,9 @@ def from_table(
     reading = as_reading(header, delimiter, encoding, decimal, thousands, na, date_format, melt)
     value = None if value is None else str(value)
     with opened(data, max_memory, reading) as source:
-        wanted = column_names(names, value)
+        wanted = told_by(column_names(names, value), source.columns)
         source.look_for([name for name in wanted if name not in (*(melt or ()), VALUE)])
-        source.offer()
+        source.offer(names, bins)
         if source.melted is not None and value is None:
             value = source.melted.value
         request = Request(names, value, agg, bins, top, rest, where, absent, allow_lost_rows)

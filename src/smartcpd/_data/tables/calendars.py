@@ -23,6 +23,23 @@ LONG_NAMES = [
     "november",
     "december",
 ]
+FOREIGN = (
+    "enero gennaio janeiro januar janvier januari janv jän ene gen",
+    "febrero febbraio fevereiro februar février fevrier februari févr fév fev feb",
+    "marzo março märz maerz mars maart mär mrz",
+    "abril aprile avril april abr avr",
+    "mayo maggio maio mai mei mag",
+    "junio giugno junho juni juin giu",
+    "julio luglio julho juli juillet juil lug",
+    "agosto août aout august augustus ago aoû",
+    "septiembre settembre setembro september septembre set sept",
+    "octubre ottobre outubro oktober octobre okt out ott",
+    "noviembre novembre novembro november",
+    "diciembre dicembre dezembro dezember décembre decembre december dez dic déc",
+)
+"""Names of the twelve months in Spanish, Italian, Portuguese, German, French and Dutch."""
+_IN_ENGLISH = {name: NAMES[i] for i, names in enumerate(FOREIGN) for name in names.split()}
+_WORD = re.compile(r"[^\W\d_]{3,}")
 _MONTH = f"(?P<b>{'|'.join(LONG_NAMES)}|sept|{'|'.join(NAMES)})\\.?"
 _WEEKDAY = (
     r"(?:(?P<a>mon|tue|wed|thu|fri|sat|sun)(?P<long>day|sday|nesday|rsday|urday)?"
@@ -74,6 +91,16 @@ _COMPACT = (
 )
 QUARTERS = tuple((f"[Qq]{q}", f"{3 * q - 2:02d}") for q in (1, 2, 3, 4))
 REPAIRS = {
+    "foreign": (
+        (r"(?i)\b([0-9]{1,2})\.? (de|di) ", r"\1 "),
+        (r"(?i) (de|del|di) ([0-9]{4})", r" \2"),
+        *(
+            (rf"(?i)(^|[^\p{{L}}])({'|'.join(names.split())})([^\p{{L}}]|$)", rf"\1{english}\3")
+            for names, english in zip(FOREIGN, NAMES, strict=True)
+        ),
+    ),
+    "ideographs": ((r"年 ?", "-"), (r"月 ?", "-"), ("日", ""), (r"-( |$)", r"\1")),
+    "midnight": ((r"^ *24:00", "00:00"),),
     "fraction": ((r"(\.[0-9]{6})[0-9]+", r"\1"),),
     "meridiem": ((r"([AaPp])\.?([Mm])\.", r"\1\2"), (r"([AaPp])\.([Mm])", r"\1\2")),
     "september": ((r"(?i)sept\b", "Sep"),),
@@ -123,6 +150,12 @@ def formats_of(text: str) -> list[DateFormat]:
     bare = text.removeprefix("[").removesuffix("]")
     if bare != text:  # as in logs of web servers
         return [replace(f, repairs=(*f.repairs, "bracket")) for f in formats_of(bare)]
+    if "年" in text:
+        plain = re.sub("-( |$)", r"\1", re.sub("[年月] ?", "-", text).replace("日", ""))
+        return [replace(f, repairs=(*f.repairs, "ideographs")) for f in formats_of(plain)]
+    names = {word.lower() for word in _WORD.findall(text)} & _IN_ENGLISH.keys()
+    if names and not names <= {*NAMES, *LONG_NAMES, "sept"}:
+        return _foreign(text)
     for shape, formats in _COMPACT:
         found = shape.fullmatch(text)
         if found:
@@ -138,12 +171,28 @@ def formats_of(text: str) -> list[DateFormat]:
     return [form for shape, orders in _SHAPES for form in _shaped(shape.fullmatch(text), orders)]
 
 
+def _foreign(text: str) -> list[DateFormat]:
+    """Return the formats of a date whose month is named in another language than English."""
+
+    def english(word: re.Match[str]) -> str:
+        return _IN_ENGLISH.get(word.group().lower(), word.group())
+
+    plain = re.sub(r"(?i)\b(\d{1,2})\.? (de|di) ", r"\1 ", text)
+    plain = re.sub(r"(?i) (de|del|di) (\d{4})", r" \2", plain)
+    plain = _WORD.sub(english, plain)
+    if any(word.lower() in _IN_ENGLISH.keys() - {*NAMES} for word in _WORD.findall(plain)):
+        return []
+    return [replace(f, repairs=("foreign", *f.repairs)) for f in formats_of(plain)]
+
+
 def clock_of(text: str) -> DateFormat | None:
     """Return the format of a time of day."""
     found = _TIME.fullmatch(text.strip())
     if not found or not (found["M"] or found["p"]) or found["colon"] == ".":
         return None
     clock, repairs = _clock(found)
+    if found["H"] == "24":
+        repairs += ("midnight",)
     return DateFormat(clock, "", repairs)
 
 

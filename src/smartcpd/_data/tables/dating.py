@@ -96,7 +96,7 @@ class Dating:
         """Add the formats that texts may be in, the day before the month after a year only if it is
         to be tried; return whether there are new ones.
         """
-        before = len(self.formats)
+        before = dict(self.formats)
         for text in texts:
             clock = clock_of(text)
             for form in formats_of(text) or ([clock] if clock else []):
@@ -109,7 +109,7 @@ class Dating:
                 self.formats[form.text] = replace(form, repairs=repairs)
         if any(form.has_date for form in self.formats.values()):
             self.formats = {t: form for t, form in self.formats.items() if form.has_date}
-        return len(self.formats) > before
+        return self.formats != before
 
     def _family(self, order: str) -> list[DateFormat]:
         """Return the formats that take day and month in an order, and those without a choice."""
@@ -206,7 +206,10 @@ class Dating:
             value = value if explicit else f"({value}) AT TIME ZONE 'UTC'"
         else:
             value = f"CAST({value} AS {kind})"
+        step = self._step(family)
         how = " or ".join(dict.fromkeys(form.text for form in family))
+        if step == "3mo":
+            how = "quarters of a year"
         iso = all(f.text.startswith(("%Y-%m-%d", "%H:%M")) and not f.repairs for f in family)
         notes = () if iso else (f"Dates of {self.column.name!r} are read as {how}.",)
         unread = None
@@ -218,7 +221,7 @@ class Dating:
             reads=value.replace(X, f"({self.texts})"),
             how=how,
             notes=(*self.column.notes, *notes),
-            step=self._step(family),
+            step=step,
             unread=unread,
             doubt=doubt,
         )

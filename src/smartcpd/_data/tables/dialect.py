@@ -16,6 +16,7 @@ from smartcpd._data.tables.numerals import has_decimal_comma, looks_like_number
 
 COMMON, RARE = ",;\t|", "^~\x1f\x01 :"
 """Signs between columns, the likelier ones first."""
+WORDY = " :"
 MOST_RECORDS = 500
 MOST_COMPARED = 60
 """How many rows are compared with the first line, to see whether it names columns."""
@@ -172,6 +173,8 @@ def _delimiter(text: str, escape: str) -> str:
         least = _least(width)
         before = next((i for i, r in enumerate(records) if len(r.fields) >= least), 0)
         whole = _wholeness(tail[:MOST_COMPARED], sign)
+        if before and sign in WORDY:
+            whole /= 2  # such signs stand in texts as well, but not in the names above them
         return share >= ALIKE, round(whole * (1 - 1 / width), 1), -before, share
 
     # Of signs that do equally well the first one is taken.
@@ -214,7 +217,8 @@ def _first_of_table(records: Sequence[Record], usual: int) -> int:
 
 def _first_with(records: Sequence[Record], wanted: Sequence[str]) -> int | None:
     """Return the record that has all of the names."""
-    found = (i for i, r in enumerate(records) if set(wanted) <= {f.strip(" #") for f in r.fields})
+    names = [{" ".join(field.strip(" #").split()) for field in r.fields} for r in records]
+    found = (i for i, there in enumerate(names) if set(wanted) <= there)
     return next(found, None) if wanted else None
 
 
@@ -257,6 +261,8 @@ def _has_header(first: Sequence[str], below: Sequence[Sequence[str]]) -> bool | 
             alike.append(name)
         elif name.strip():
             different += 1
+    if _is_sequence([name for name in first if re.fullmatch(r"\s*(19|20)\d\d\s*", name)]):
+        return True
     if not different and not alike:
         return None
     return different >= max(len(alike), 1) or _is_sequence(alike)
@@ -293,7 +299,7 @@ def _names(first: Sequence[str], below: Sequence[Sequence[str]], width: int) -> 
 
 def told_apart(wanted: Iterable[str]) -> list[str]:
     """Return names that are not empty and not alike: a number is put behind those that recur."""
-    given = [name.strip() for name in wanted]
+    given = [" ".join(name.split()) for name in wanted]
     taken: set[str] = {name.lower() for name in given if name}
     seen: set[str] = set()
     found = []

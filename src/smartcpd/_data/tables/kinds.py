@@ -17,6 +17,7 @@ from smartcpd._data.tables.dating import Dating
 from smartcpd._data.tables.missing import MISSING_VALUES, is_missing
 from smartcpd._data.tables.numerals import (
     BLANKS,
+    CODED,
     COMMA,
     PADDED,
     PLAIN,
@@ -42,6 +43,13 @@ TIMELY = re.compile(
     r"time|date|stamp|epoch|unix|created|updated|_at$|(^|_)ts$|^when$", re.IGNORECASE
 )
 """Names of columns whose large whole numbers count time from 1970."""
+CALENDAR = re.compile(
+    r"year|month|mois|monat|mes|week|day|tag|jour|dia|hour|hr|stunde|heure|hora|min|sec|yr|mm|dd|hh",
+    re.IGNORECASE,
+)
+"""Names of columns whose digits may begin with a zero and are numbers all the same."""
+DURATION = r"([0-9]+):([0-5][0-9]):([0-5][0-9](?:\.[0-9]+)?)"
+"""Hours, minutes and seconds."""
 SPECIMENS = 1000
 
 
@@ -89,9 +97,11 @@ class Examiner:
         if not texts:
             return column
         if asked == NUMBER:
-            return self._flags(column, texts) or self._numbers(column, asked, texts)
+            found = self._flags(column, texts) or self._durations(column, texts)
+            return found or self._numbers(column, asked, texts)
         numeric = _share(texts, looks_like_number)
-        if numeric < MOSTLY or self._is_compact(texts):
+        said = (self.reading.format_of(column.name) or "").startswith("%") and asked == TIME
+        if numeric < MOSTLY or said or self._is_compact(texts):
             dated = self._dated(column, texts, asked)
             if dated is not None:
                 return dated
@@ -138,6 +148,9 @@ class Examiner:
 
     def _numbers(self, column: Column, asked: str | None, texts: Sequence[str]) -> Column:
         """Numbers, the plainest way first: each pattern costs a look at every row."""
+        coded = any(t[0] == "0" for t in texts) and all(re.fullmatch(CODED, t) for t in texts)
+        if coded and asked is None and not CALENDAR.search(column.name):
+            return column
         says = self.reading.decimal, self.reading.thousands
         by_comma = says[0] == "," or says[1] == "." or (says[0] is None and self.decimal_comma)
         for pattern, kind in ((SHORT, "BIGINT"), (SHORT_REAL, "DOUBLE")):
@@ -301,6 +314,24 @@ class Examiner:
         no_or_nothing = f"CASE WHEN {text} IN ({', '.join(no)}) THEN 0 END"
         reads = f"CASE WHEN {text} IN ({', '.join(yes)}) THEN 1 ELSE {no_or_nothing} END"
         return replace(column, type="BIGINT", reads=reads, how="yes and no as 1 and 0")
+
+    def _durations(self, column: Column, texts: Sequence[str]) -> Column | None:
+        """Times such as 1:02:03 as seconds."""
+        if _share(texts, lambda text: re.fullmatch(DURATION, text) is not None) < MOSTLY:
+            return None
+        hours, minutes, seconds = (
+            f"CAST(regexp_extract({X}, {literal(DURATION)}, {i}) AS DOUBLE)" for i in (1, 2, 3)
+        )
+        known = f"regexp_full_match(trim({X}), {literal(DURATION)})"
+        there = f"NOT {is_missing(X, self.reading.na)}"
+        (unread,) = self._row(column.stored, [_count(f"{there} AND NOT {known}")])
+        reads = f"CASE WHEN {known} THEN 3600 * {hours} + 60 * {minutes} + {seconds} END"
+        note = f"Times of {column.name!r} such as {texts[0]!r} are taken in seconds."
+        found = replace(column, type="DOUBLE", reads=reads, how="seconds", notes=(note,))
+        if not unread:
+            return found
+        row, text = self._first(column, f"{there} AND NOT {known}")
+        return replace(found, unread=Unread(unread, "a time", text, row))
 
     def _booleans(self, column: Column) -> Column:
         words = f"lower(trim({X})) IN ('true', 'false')"

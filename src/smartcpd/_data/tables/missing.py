@@ -13,7 +13,18 @@ MISSING_LABELS = frozenset(
 MISSING_VALUES = frozenset(
     {word.lower() for word in MISSING_LABELS}
     | {"-", "--", "---", "–", "—", ".", "..", "...", "?", "*", "nil", "none", "n.a.", "n.a", "nd"}
-    | {"n/d", "missing", "unknown", "#div/0!", "#value!", "#ref!", "#num!", "#name?", "(blank)"}
+    | {
+        "n/d",
+        "missing",
+        "unknown",
+        "#div/0!",
+        "#value!",
+        "#ref!",
+        "#num!",
+        "#name?",
+        "(blank)",
+        ":",
+    }
     | {"0000-00-00", "0000-00-00 00:00:00", "inf", "-inf", "tbd", "not available"}
 )
 """What stands for a missing number or date, in lower case."""

@@ -53,6 +53,8 @@ SHORT = r"[+-]?(?:0[0-9]?|[1-9][0-9]{0,17})"
 """Whole numbers without blanks that fit into 64 bits."""
 SHORT_REAL = r"[+-]?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?"
 """Plain numbers without blanks."""
+CODED = r"0[0-9]|[1-9][0-9]+"
+"""Digits of codes such as 06, where some begin with a zero and none is a single digit."""
 PADDED = rf"{BLANK}[+-]?0[0-9]{{2,}}{BLANK}"
 """Digits that begin with zeros, which belong to codes such as 02134 rather than to numbers."""
 

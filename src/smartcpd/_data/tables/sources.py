@@ -13,6 +13,7 @@ from smartcpd._data.tables.columns import Column, Family
 from smartcpd._data.tables.kinds import Examiner
 from smartcpd._data.tables.melting import Melted, melting
 from smartcpd._data.tables.paths import Files
+from smartcpd._data.tables.places import Places, places_in
 from smartcpd._data.tables.reading import Reading
 from smartcpd._data.tables.sql import OURS, SOURCE, explained, identifier, literal, one_row
 
@@ -57,14 +58,19 @@ class Source:
         self.stored_columns: dict[str, Column] = {}
         self.remarks: list[str] = []
         self.melted: Melted | None = None
+        self.places: list[Places] = []
         self.paths: tuple[str, ...] = ()
         """The files that queries read, once they are allowed to read no others."""
 
-    def offer(self) -> None:
-        """Have the columns that the table has once it is melted, if the user wants that."""
+    def offer(self, names: Sequence[str] = (), bins: Mapping[str, Any] | None = None) -> None:
+        """Have the columns that the table has once it is melted, and once modes that name two
+        coordinates are columns, if the user wants that.
+        """
         self.melted = melting(self.reading.melt, self.stored_columns)
         if self.melted is not None:
             self.columns = self.melted.offered(self.stored_columns)
+        self.places = places_in(names, bins, list(self.columns))
+        self.columns |= {place.name: Column(place.name, "VARCHAR") for place in self.places}
 
     def sql(self, query: str) -> Any:
         """Return a relation, which is not computed yet, or run a statement."""
@@ -141,10 +147,16 @@ class Source:
 
     def _define(self, columns: Iterable[Column]) -> None:
         """Give columns to queries as what they hold."""
+        self.sql(f"CREATE OR REPLACE TEMP VIEW {SOURCE} AS {self._defined(columns)}")
+
+    def _defined(self, columns: Iterable[Column]) -> str:
+        """SQL of the table with columns as what they hold, and places beside them."""
         read = [f"{c.projected} AS {c.sql}" for c in columns if c.reads is not None]
         instead = f" REPLACE ({', '.join(read)})" if read else ""
         query = f"SELECT *{instead} FROM {self.raw}"
-        self.sql(f"CREATE OR REPLACE TEMP VIEW {SOURCE} AS {query}")
+        if not self.places:
+            return query
+        return f"SELECT *, {', '.join(p.sql(self.columns) for p in self.places)} FROM ({query})"
 
     def line_of(self, row: int | None) -> int | None:
         """Return the line of the file on which a row begins, if it is known."""
@@ -277,9 +289,7 @@ class RelationSource(Source):
         """Leave the connection as it is, which is the user's."""
 
     def _define(self, columns: Iterable[Column]) -> None:
-        read = [f"{c.projected} AS {c.sql}" for c in columns if c.reads is not None]
-        if read:
-            self.relation = self.sql(f"SELECT * REPLACE ({', '.join(read)}) FROM {SOURCE}")
+        self.relation = self.sql(self._defined(columns))
 
     def rows(self, columns: list[Column], condition: str) -> TableRows:
         return self.kept_rows(columns, condition)

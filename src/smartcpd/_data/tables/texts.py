@@ -70,7 +70,8 @@ class TextSource(Source):
                 start = start[: max(start.rfind("\n"), start.rfind("\r")) + 1]
         delimiter = self.reading.delimiter or self.files.delimiter
         dialect = sniffed(start, delimiter, self.reading.header)
-        if dialect.width == 1 and delimiter is None and is_aligned(start):
+        parted = dialect.width > 1 and dialect.delimiter != " "
+        if not parted and delimiter is None and is_aligned(start):
             path = rewritten(path, encoding or "utf-8", self.folder, squeezed=True)
             start = "".join(" ".join(line.split()) + "\n" for line in start.splitlines())
             dialect = sniffed(start, " ", self.reading.header)
@@ -121,14 +122,17 @@ class TextSource(Source):
     def guesses(self) -> list[str]:
         found = []
         part = self.parts[0]
-        if part.encoding is not None and self.reading.encoding is None:
+        if part.encoding not in (None, "utf-8") and self.reading.encoding is None:
             known = {"cp1252": "Windows-1252", "latin-1": "Latin-1 (Western European)"}
             said = known.get(part.encoding, part.encoding.upper())
             found.append(f"{self.name} is not in UTF-8 throughout and was read as {said}.")
         if part.dialect.above:
-            lines = "line" if part.dialect.above == 1 else f"{part.dialect.above} lines"
+            several = part.dialect.above > 1
+            lines = f"{part.dialect.above} lines" if several else "line"
+            verbs = ("stand", "are") if several else ("stands", "is")
             found.append(
-                f"The first {lines} of {self.name} stand above the table and are left out."
+                f"The first {lines} of {self.name} {verbs[0]} above the table and {verbs[1]} left "
+                "out."
             )
         if not part.dialect.quoted:
             found.append(f"Quotes in {self.name} are taken as they are, since one is never closed.")

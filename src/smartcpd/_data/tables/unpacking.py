@@ -6,6 +6,7 @@ import bz2
 import gzip
 import io
 import lzma
+import re
 import shutil
 import sys
 import zipfile
@@ -219,6 +220,10 @@ def encoding_of(head: bytes, whole: bool) -> str | None:
     return None
 
 
+UNKNOWN = {0x81, 0x8D, 0x8F, 0x90, 0x9D}
+"""Bytes that mean nothing in Windows-1252."""
+
+
 def western(text: bytes) -> str:
     """Return which encoding text has that is not UTF-8 throughout.
 
@@ -228,5 +233,12 @@ def western(text: bytes) -> str:
     damaged = decoded.count("\ufffd")
     if sum(ord(c) > 127 for c in decoded) - damaged > 10 * damaged:
         return "utf-8"
+    foreign = sum(map(len, re.findall(rb"[\x80-\xff]{3,}", text)))
+    if UNKNOWN & set(text) or 2 * foreign > sum(byte > 127 for byte in text):
+        # Letters beyond ASCII stand between others in Western languages.
+        raise InvalidDataError(
+            "The text is neither in UTF-8 nor in an encoding of Western languages; say which it "
+            "is, as by encoding='cp1251', 'shift_jis', 'gb18030' or 'euc_kr'."
+        )
     controls = set(range(0x80, 0xA0))
     return "cp1252" if controls & set(text) else "latin-1"

@@ -90,6 +90,9 @@ def asked_of(
         chosen = parse_bin(name, specs[name]) if name in specs else own
         wanted = None if chosen is None else TIME if isinstance(chosen, Period | Cycle) else NUMBER
         asked[column.name] = wanted or asked.get(column.name)
+    for place in source.places:
+        asked.pop(place.name)
+        asked |= {place.north: NUMBER, place.east: NUMBER}
     if value is not None:
         asked[find_column(source, value).name] = NUMBER
     return asked
@@ -116,6 +119,8 @@ def wishes(
                 "keep one of them."
             )
         chosen = parse_bin(name, specs[name]) if name in specs else own
+        if any(place.name == name for place in source.places):
+            chosen = None  # the cells are labels already
         found.append(_wish(name, column, chosen, counts.get(name), rest == "gather"))
     return found
 

@@ -1,38 +1,45 @@
 """Models of other ranks on cells that they did not see, each begun at the model in question.
 
 A refit from the model in question is near its optimum at once, and one with fewer or more
-components starts from what that model already knows. None of them is run longer than allowed: a
-refit that was cut short makes another rank look worse, so that a verdict is held back, never made
-up.
+components starts from what that model already knows. Held-out cells are looked at amid a refit,
+after 2, 4, 8 ... passes, and it ends as soon as its question is answered. None is run longer than
+allowed: what was cut short is not judged, so that a verdict is held back, never made up.
 """
 
 from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from smartcpd._common import threads
 from smartcpd._common.stacked import parts, stack, unstack
-from smartcpd._fitting.fit import fit
+from smartcpd._fitting.fit import fit, make_settings
+from smartcpd._fitting.model import CPModel
 from smartcpd._inference.selection.folds import Fold
-from smartcpd._inference.selection.scores import mean_over
+from smartcpd._inference.selection.scores import Mean, mean_over
 from smartcpd._methods.merging import merged
 from smartcpd._objectives import objective_of
 from smartcpd._problem.problem import Problem
+from smartcpd._strategies.auto import choice, from_a_start
 from smartcpd.errors import DivergedError
 from smartcpd.quality.deviance import best_constant
 
 TOL = 0.2
-SAME_PASSES, FEWER_PASSES, MORE_PASSES = 40, 100, 80
-"""The most passes of a refit of a model, and of models with fewer and with more components."""
-POWER_STEPS = 2
-"""Rounds over the modes in which new components turn to where the data asks for them."""
+MOST_PASSES = 128
+FIRST_LOOK = 2
+"""The pass after which held-out cells are looked at first; then after every doubling."""
+POWER_ROUNDS, CANDIDATES = 2, 6
+"""Rounds over the modes in which new components turn to where the residuals ask for them, and the
+least number of those that are tried."""
 NEW_SHARE = 0.1
-"""The size that a new component begins with, as a share of the median size."""
-SHARE_OF_FIT, LEAST_SECONDS = 1 / 3, 2.0
+"""The size that such a component begins with, as a share of the median size."""
+SHARE_OF_FIT, LEAST_SECONDS = 1 / 3, 0.75
 """The time that all refits may take: this share of the time of the fit, or so many seconds of the
 processors together, whichever is more."""
 TINY = 1e-300
@@ -53,18 +60,29 @@ class Clock:
 
 
 @dataclass(frozen=True, eq=False)
-class Trial:
-    """A model of the cells that are not held out, and the losses of those that are."""
+class Look:
+    """What is seen of a model of the cells that are not held out."""
+
+    losses: np.ndarray
+    """The losses of the cells that are."""
+    training_loss: float
+
+
+@dataclass(frozen=True, eq=False)
+class Trial(Look):
+    """The model at the end of a refit."""
 
     factors: list[np.ndarray]
-    losses: np.ndarray
-    training_loss: float
     cut: bool
-    """Whether it ended because time was up."""
+    """Whether it ended before its question was answered."""
 
     @property
     def rank(self) -> int:
         return int(self.factors[0].shape[1])
+
+
+Answer = Callable[[list[Look]], bool]
+"""Whether the looks at a refit so far, one after each doubling of its passes, suffice."""
 
 
 class Trials:
@@ -76,90 +94,135 @@ class Trials:
         self.clock = Clock(fit_seconds)
         self.n_threads = n_threads
         self.rng = np.random.default_rng(0)
+        chosen, _ = choice(self.problem, make_settings(self.problem))
+        # A method that is asked for by name is not followed by repairs, which take as long again.
+        self.solver = from_a_start(chosen, "", self.problem)[0].name
 
-    def refitted(self, factors: list[np.ndarray], passes: int = SAME_PASSES) -> Trial:
+    def refitted(self, factors: list[np.ndarray], answered: Answer) -> Trial:
         """The model that a start becomes on the training part."""
         problem = self.problem
+        looks: list[Look] = []
+        done = False
+
+        def after_pass(report: Any) -> bool:
+            nonlocal done
+            if report.record.epoch >= FIRST_LOOK * 2 ** len(looks):
+                looks.append(Look(self._losses(report.model()), report.record.loss))
+                done = answered(looks)
+            return done or self.clock.over
+
         found = fit(
             problem.storage,
             factors[0].shape[1],
             problem.loss,
             init=factors,
             constraint=dict(enumerate(problem.constraints)),
-            max_epochs=passes,
-            callback=lambda report: self.clock.over,
+            solver=self.solver,
+            max_epochs=MOST_PASSES,
+            callback=after_pass,
             tol=TOL,
             random_state=0,
             n_threads=self.n_threads,
             progress=False,
         )
-        m = found.model.values(tuple(self.fold.places)).astype(np.float64)
-        losses = problem.loss.values_at(self.fold.x, m)
         if found.status.interrupted:
             raise KeyboardInterrupt
-        return Trial(found.model.distribute().factors, losses, found.loss, self.clock.over)
+        last = looks[-1] if done else Look(self._losses(found.model), found.loss)
+        return Trial(
+            last.losses,
+            last.training_loss,
+            found.model.distribute().factors,
+            cut=not (done or found.status.converged),
+        )
 
-    def narrower(self, trial: Trial, rank: int) -> Trial:
+    def _losses(self, model: CPModel) -> np.ndarray:
+        """The losses of the held-out cells."""
+        m = model.values(tuple(self.fold.places)).astype(np.float64)
+        return self.problem.loss.values_at(self.fold.x, m)
+
+    def narrower(self, trial: Trial, rank: int, answered: Answer) -> Trial:
         """Fewer components: those that are most alike are merged."""
         A = merged(stack(trial.factors), replace(self.problem, rank=rank))
-        return self.refitted(unstack(A, self.problem.shape), FEWER_PASSES)
+        return self.refitted(unstack(A, self.problem.shape), answered)
 
-    def wider(self, trial: Trial, rank: int) -> Trial | None:
-        """More components, begun where the residuals of the training part ask for them."""
+    def wider(self, trial: Trial, split: int, new: int, answered: Answer) -> Trial | None:
+        """More components: so many heavy ones are split, and so many are new."""
         try:
-            return self.refitted(self._widened(trial.factors, rank), MORE_PASSES)
+            return self.refitted(self._widened(trial.factors, split, new), answered)
         except DivergedError:
             return None
 
-    def behind(self, one: Trial, other: Trial) -> float:
-        """By how many standard errors the loss of held-out cells is higher under one than under
-        another; NaN where a loss is not finite, or where both are the same.
+    def behind(self, one: Look, other: Look) -> Mean:
+        """By how much the loss of held-out cells is higher under one than under another; NaN where
+        a loss is not finite.
         """
         with np.errstate(invalid="ignore"):
-            found = mean_over([one.losses - other.losses], [self.fold])
-        return found.value / found.error if found.error > 0 else math.nan
+            return mean_over([one.losses - other.losses], [self.fold])
 
-    def explained(self, trial: Trial) -> float | None:
+    def explained(self, trial: Look) -> float | None:
         """The share of the deviance of held-out cells that a trial explains; None where the loss
         has no deviance for them.
         """
-        fold, loss = self.fold, self.problem.loss
-        if not loss.allows_zeros and (fold.x == 0).any():
-            return None
-        constant = best_constant(loss, fold.x, fold.weights)
-        own, most, least = (
-            float(fold.weights @ losses)
-            for losses in (
-                trial.losses,
-                loss.values_at(fold.x, np.full(fold.x.size, constant)),
-                loss.saturated(fold.x),
-            )
-        )
+        most, least = self._worst_and_best
+        own = float(self.fold.weights @ trial.losses)
         if not np.isfinite([own, most, least]).all() or most - least <= TINY:
             return None
         return 1.0 - (own - least) / (most - least)
 
-    def _widened(self, factors: list[np.ndarray], rank: int) -> list[np.ndarray]:
-        """Add small components, turned by power steps on the tensor of derivatives."""
-        shape, old = self.problem.shape, factors[0].shape[1]
-        new = slice(old, rank)
-        nonnegative = [bool((A >= 0).all()) for A in factors]
-        columns = [self.rng.standard_normal((n, rank - old)) for n in shape]
-        columns = [np.abs(c) if n else c for c, n in zip(columns, nonnegative, strict=True)]
+    @cached_property
+    def _worst_and_best(self) -> tuple[float, float]:
+        """The loss of held-out cells under their best constant, and under themselves."""
+        fold, loss = self.fold, self.problem.loss
+        if not loss.allows_zeros and (fold.x == 0).any():
+            return math.nan, math.nan
+        constant = np.full(fold.x.size, best_constant(loss, fold.x, fold.weights))
+        worst, best = loss.values_at(fold.x, constant), loss.saturated(fold.x)
+        return float(fold.weights @ worst), float(fold.weights @ best)
+
+    def _widened(self, factors: list[np.ndarray], split: int, new: int) -> list[np.ndarray]:
+        """Split heavy components, and add new ones where the residuals ask for them.
+
+        A component that two should share is told apart by a split at once, and one that is nowhere
+        in the model is found by the residuals; neither does the work of the other.
+        """
+        order, old = len(factors), factors[0].shape[1]
         sizes = np.prod([np.linalg.norm(A, axis=0) for A in factors], axis=0)
+        added = self._where_residuals_ask(factors, new)
+        length = (NEW_SHARE * float(np.median(sizes))) ** (1 / order)
+        chosen = np.argsort(-sizes)[np.arange(split) % old]
+        mean = float(sizes.sum() / (old + split)) ** (1 / order)
+        shrunk = (old / (old + split)) ** (1 / order)
+        widened = []
+        for A, C in zip(factors, added, strict=True):
+            copies = A[:, chosen] * np.exp(self.rng.standard_normal((len(A), split)))
+            widened.append(np.hstack([shrunk * A, _of_length(copies, mean), _of_length(C, length)]))
+        return widened
+
+    def _where_residuals_ask(self, factors: list[np.ndarray], count: int) -> list[np.ndarray]:
+        """Turn random columns by power steps on the tensor of derivatives; return those along which
+        it is steepest.
+        """
+        shape, tried = self.problem.shape, max(CANDIDATES, count)
+        nonnegative = [bool((A >= 0).all()) for A in factors]
+        columns = [self.rng.standard_normal((n, tried)) for n in shape]
+        columns = [np.abs(c) if n else c for c, n in zip(columns, nonnegative, strict=True)]
+        steepness = np.ones(tried)
         small = 1e-6 * max(float(np.abs(A).max()) for A in factors) + TINY
         objective = objective_of(self.problem.storage, self.problem.loss, self.n_threads)
         with threads.limited_to(self.n_threads):
-            for step in range(POWER_STEPS * len(shape)):
+            for step in range(POWER_ROUNDS * len(shape)):
                 mode = step % len(shape)
-                unit = [c / np.maximum(np.linalg.norm(c, axis=0), TINY) for c in columns]
-                both = [np.hstack([A, small * u]) for A, u in zip(factors, unit, strict=True)]
+                short = [_of_length(c, small) for c in columns]
+                both = [np.hstack(pair) for pair in zip(factors, short, strict=True)]
                 _, gradient = objective.gradient(stack(both))
-                downhill = -parts(gradient, shape)[mode][:, new]
+                downhill = -parts(gradient, shape)[mode][:, -tried:]
                 if nonnegative[mode]:
                     downhill = np.maximum(downhill, 0.0)
-                found = np.linalg.norm(downhill, axis=0) > 0
-                columns[mode] = np.where(found, downhill, columns[mode])
-        size = (NEW_SHARE * float(np.median(sizes))) ** (1 / len(shape))
-        unit = [c / np.maximum(np.linalg.norm(c, axis=0), TINY) for c in columns]
-        return [np.hstack([A, size * u]) for A, u in zip(factors, unit, strict=True)]
+                steepness = np.linalg.norm(downhill, axis=0)
+                columns[mode] = np.where(steepness > 0, downhill, columns[mode])
+        best = np.argsort(-steepness)[:count]
+        return [c[:, best] for c in columns]
+
+
+def _of_length(columns: np.ndarray, length: float) -> np.ndarray:
+    return columns * (length / np.maximum(np.linalg.norm(columns, axis=0), TINY))
