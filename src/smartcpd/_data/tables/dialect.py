@@ -173,13 +173,19 @@ def _delimiter(text: str, escape: str) -> str:
         least = _least(width)
         before = next((i for i, r in enumerate(records) if len(r.fields) >= least), 0)
         whole = _wholeness(tail[:MOST_COMPARED], sign)
-        if before and sign in WORDY:
+        if before and sign in WORDY and any(_parts_all(text, s, escape) for s in COMMON):
             whole /= 2  # such signs stand in texts as well, but not in the names above them
         return share >= ALIKE, round(whole * (1 - 1 / width), 1), -before, share
 
     # Of signs that do equally well the first one is taken.
     best = max(COMMON + RARE, key=judged)
     return best if judged(best)[0] else max(COMMON, key=judged)
+
+
+def _parts_all(text: str, sign: str, escape: str) -> bool:
+    """Whether a sign parts every line, the first one included, into as many columns."""
+    widths = {len(record.fields) for record in _records(text, sign, escape)}
+    return len(widths) == 1 and widths.pop() > 1
 
 
 def _wholeness(records: Sequence[Record], sign: str) -> float:
