@@ -9,9 +9,10 @@ pytest.importorskip("distributed")
 
 from smartcpd import datasets
 from smartcpd._common.stacked import stack
+from smartcpd.distributed.inquiry import Inquiry
 from smartcpd.distributed.rounds import Rounds
 from smartcpd.distributed.sharing import shards_of
-from smartcpd.distributed.worker import Held, LacksStateError, _loaded
+from smartcpd.distributed.worker import Answer, Held, LacksStateError, _loaded
 from smartcpd.partitions import write_tensor
 
 LOOKS = 3
@@ -62,3 +63,34 @@ def test_lost_before_any_question(updates, tmp_path):
             again = looks(X, updates, (question, shard))
             assert np.array_equal(A, again[0])
             assert values == again[1]
+
+
+class Workers:
+    """Two workers, of which the first answers, and stands still before the answer is fetched."""
+
+    def __init__(self):
+        self.homes = {0: "first"}
+
+    def submit(self, inquiry, arguments, with_entries):
+        if self.homes[0] == "second":
+            return SimpleNamespace(status="finished", result=lambda timeout: Answer("answer"))
+
+        def late(timeout):
+            raise TimeoutError
+
+        return SimpleNamespace(status="finished", result=late)
+
+    def settle(self):
+        """Nobody is gone."""
+
+    def move(self, shard):
+        self.homes[0] = "second"
+
+
+def test_an_answer_that_cannot_be_fetched():
+    shard = SimpleNamespace(number=0)
+    inquiry = Inquiry(Workers(), shard, None, lambda shard: (), None)
+    inquiry.ask(inquiry.arguments)
+    for _ in range(2):
+        inquiry.look({"first", "second"})
+    assert inquiry.answer.value == "answer"

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from smartcpd.distributed.worker import Answer, Shard
-from smartcpd.distributed.workers import workers_of
 from smartcpd.errors import ClusterError
 
 if TYPE_CHECKING:
@@ -17,7 +16,8 @@ ATTEMPTS = 20
 """How often a question is asked again before the cluster is given up."""
 
 FETCHING = 5.0
-"""Seconds after which a late answer makes the fit check whether its worker is alive."""
+"""Seconds in which an answer must arrive once it is there, twice as many with each attempt. If it
+does not, its worker stands still, and another is asked."""
 
 Arguments = Callable[[Shard], tuple[Any, ...]]
 
@@ -58,8 +58,11 @@ class Inquiry:
                 f"Workers died {ATTEMPTS} times while they worked on {self.shard}. If it is too "
                 "large for their memory, use more workers or smaller parts."
             )
+        stands_still = found is None and any(f.status == "finished" for f in self.futures)
         self.drop()
         self.pool.settle()
+        if stands_still and self.pool.homes[self.shard.number] == self.asked_of:
+            self.pool.move(self.shard)
         wants_state = found is not None and found.lacks_state
         make = self.state if wants_state and self.state is not None else self.arguments
         self.ask(make, with_entries=found is not None and found.lacks_entries)
@@ -100,14 +103,10 @@ class Inquiry:
 
     def _fetched(self, future: Any) -> Answer | None:
         """Return an answer, unless it is lost: Dask would wait for its worker to come back."""
-        while True:
-            try:
-                return future.result(timeout=FETCHING)
-            except TimeoutError:
-                if self.asked_of not in workers_of(self.pool.client):
-                    return None
-            except Exception:  # the worker that had it is gone since
-                return None
+        try:
+            return future.result(timeout=FETCHING * 2**self.tries)
+        except Exception:  # the worker that had it is gone since, or stands still
+            return None
 
 
 def _raise_unless_lost(error: BaseException) -> None:

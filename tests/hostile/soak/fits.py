@@ -34,8 +34,8 @@ from smartcpd._objectives.cell_sample import CellSample
 from smartcpd._objectives.kkt import relative_kkt_residual
 from smartcpd.errors import SmartCPDError
 
-HANG = 90.0
-"""Seconds after which a case is a hang, compilation included."""
+HANG = 600.0
+"""Seconds after which a case is a hang, compilation on a busy machine included."""
 LATE = 1.5
 """Seconds by which a fit may exceed its time, on a busy machine."""
 LONGER = 2.0
