@@ -11,9 +11,12 @@ SLOW = {
     "docs/coming-from.md",
     "docs/concepts/rank.md",
     "docs/concepts/stability.md",
+    "docs/howto/known-parts.md",
     "docs/howto/larger-than-memory.md",
+    "docs/howto/long-runs.md",
     "docs/howto/new-data.md",
     "docs/howto/own-loss.md",
+    "docs/howto/replication.md",
     "docs/howto/sparse.md",
     "docs/howto/xarray.md",
 }
