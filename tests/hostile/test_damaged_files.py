@@ -5,6 +5,7 @@ import os
 import pickle
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -88,6 +89,18 @@ def test_manifests_that_lie(name, value, tmp_path):
     (path / "manifest.json").write_text(json.dumps(manifest))
     with pytest.raises(InvalidDataError, match="is damaged"):
         smartcpd.read(path).load()
+
+
+def test_figures_that_are_no_arrays(tmp_path):
+    path = tmp_path / "x.parts"
+    smartcpd.write(path, SparseTensor([[0, 0], [5, 1], [9, 3]], [1, 2, 3], shape=(10, 4)))
+    with zipfile.ZipFile(path / "figures.npz") as whole:
+        content = {name: whole.read(name) for name in whole.namelist()}
+    with zipfile.ZipFile(path / "figures.npz", "w") as damaged:
+        for name, data in content.items():
+            damaged.writestr(name, b"nothing" if name == "marginals_0.npy" else data)
+    with pytest.raises(InvalidDataError, match=r"figures\.npz is damaged .marginals_0 is no array"):
+        smartcpd.read(path)
 
 
 def test_a_raw_pickle_under_the_name_of_matlab(tmp_path):

@@ -35,9 +35,9 @@ def run(seed: int, count: int, seconds: float, ledger: Ledger, folder: Path) -> 
             return
         ledger.count("damaged files", each * len(KINDS))
         if done.returncode:
-            ledger.fail(
-                repeat, f"exit {done.returncode}: {done.stdout[-3000:]}{done.stderr[-1000:]}"
-            )
+            told = done.stdout.split("FOREIGN")[1:] or [done.stdout[-3000:]]
+            said = "".join(each[:3000] for each in told)
+            ledger.fail(repeat, f"exit {done.returncode}: {said}{done.stderr[-1000:]}")
             if done.returncode < 0:
                 return
         number += 1
