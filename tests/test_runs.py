@@ -150,9 +150,14 @@ class TestBadFolders:
             RunFolder(tmp_path).load()
 
     def test_a_model_alone(self, tmp_path):
+        """What `CPModel.save` wrote is read, in a folder or by its name; nothing is made up."""
         MODEL.save(tmp_path / "model")
-        with pytest.raises(InvalidDataError, match="does not tell of a run"):
-            RunFolder(tmp_path).load()
+        MODEL.save(tmp_path / "mine")
+        for path in (tmp_path, tmp_path / "mine", tmp_path / "mine.npz"):
+            found = RunFolder(path).load()
+            assert found.model.rank == MODEL.rank
+            assert not found.history
+            assert "not known" in str(found.status)
 
     def test_damaged(self, run, tmp_path):
         folder = saved(tmp_path, run)
