@@ -122,9 +122,7 @@ def _fault_of_array(
     if name not in figures:
         return f"{name} is not there"
     array = figures[name]
-    if not isinstance(
-        array, np.ndarray
-    ):  # NumPy hands out what does not begin as an array as bytes
+    if not isinstance(array, np.ndarray):  # bytes, where it does not begin as an array
         return f"{name} is no array"
     if array.dtype.kind not in kinds or not array.dtype.isnative or array.ndim != 1:
         return f"{name} has dtype {array.dtype} and shape {array.shape}"
