@@ -48,6 +48,20 @@ def readable(model: CPModel) -> Readable:
     A component's share is its part of the sum of all model values; where some are negative, its
     part of the components' norms.
     """
+    columns, weights, shares, signed = _shared_out(model)
+    order = np.argsort(-shares, kind="stable")
+    columns = [A[:, order] for A in columns]
+    shown = CPModel(columns, weights[order], model.loss_function, model.modes)
+    return Readable(shown, shares[order], signed, order)
+
+
+def places_by_share(model: CPModel) -> np.ndarray:
+    """Return the places of the components, largest share first."""
+    return np.argsort(-_shared_out(model)[2], kind="stable")
+
+
+def _shared_out(model: CPModel) -> tuple[list[np.ndarray], np.ndarray, np.ndarray, bool]:
+    """Return readable columns, their weights and shares, and whether some entries are negative."""
     columns = [A.astype(np.float64) for A in model.factors]
     weights = model.weights.astype(np.float64)
     signed = bool((weights < 0).any()) or _have_negatives(columns)
@@ -66,15 +80,7 @@ def readable(model: CPModel) -> Readable:
         sizes = sizes * np.prod([np.linalg.norm(A, axis=0) for A in columns], axis=0)
     total = sizes.sum()
     shares = sizes / total if total > 0 else np.full(sizes.size, 1.0 / sizes.size)
-    order = np.argsort(-shares, kind="stable")
-    columns = [A[:, order] for A in columns]
-    shown = CPModel(columns, weights[order], model.loss_function, model.modes)
-    return Readable(shown, shares[order], signed, order)
-
-
-def places_by_share(model: CPModel) -> np.ndarray:
-    """Return the places of the components, largest share first."""
-    return readable(model).order
+    return columns, weights, shares, signed
 
 
 def _have_negatives(columns: list[np.ndarray]) -> bool:
