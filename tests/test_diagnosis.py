@@ -310,7 +310,7 @@ class TestResult:
         assert str(self.FINDING) == "warning: over-dispersion. It is. Do."
 
     def test_to_json_and_back(self):
-        diagnosis = Diagnosis((self.FINDING, self.NOTE), ("one",), 7, 1)
+        diagnosis = Diagnosis((self.FINDING, self.NOTE), ("one",), 7)
         assert Diagnosis.from_dict(json.loads(json.dumps(diagnosis.to_dict()))) == diagnosis
         with pytest.raises(InvalidDataError, match="Diagnose it again"):
             Diagnosis.from_dict({"findings": [{}]})

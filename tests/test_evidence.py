@@ -102,7 +102,7 @@ def test_decides_between_solutions_that_the_data_does_not_tell_apart():
     settings = make_settings(problem, n_threads=1)
     found = DenseSearch(problem, settings, np.random.default_rng(0), lambda report: False)
     result = found.from_scratch()
-    assert "The data does not decide" in result.finding
+    assert "The data does not decide" in result.finding.sentence
     assert any(record.phase == "weighed" for record in result.history)
     A, others = stack(result.factors), [stack(run.factors) for run in result.comparison.others]
     sample = found.descents.sample

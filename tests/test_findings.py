@@ -33,9 +33,14 @@ class TestTheSentence:
         runs = [run(1.0, f"start {number}") for number in range(3)]
         two, three = (Findings(some, some[0], 0.01, lambda *_: 0.0, 3) for some in (runs[:2], runs))
         assert not two.confirmed
-        assert "Not confirmed: 2 of 2 runs ended with these components, and so few" in two.sentence
+        assert (
+            "Not confirmed: 2 of 2 runs ended with these components, and so few"
+            in two.told.sentence
+        )
+        assert two.told.found == 1
         assert three.confirmed
-        assert "Found independently by 3 of 3 runs" in three.sentence
+        assert "Found independently by 3 of 3 runs" in three.told.sentence
+        assert three.told.found == 3
 
     @pytest.mark.parametrize(
         "other",

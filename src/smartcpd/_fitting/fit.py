@@ -277,7 +277,7 @@ def fit(
     said = (found.status.reason, remark, problem.loss_remark)
     status = found.status._replace(reason=" ".join(filter(None, said)))
     model = CPModel(factors, np.ones(problem.rank), problem.loss)
-    if isinstance(init, str) and fixed is None and fixed_components is None:
+    if isinstance(init, str) and not problem.has_entry_bounds:
         model = model[places_by_share(model)]
     agreed = None
     if n_init > 1 and found.comparison is not None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from smartcpd._data.event_sums import Sum
-from smartcpd._objectives.base import Estimate, objective_of
+from smartcpd._objectives.base import Estimate, objective_of, scaled_gradient
 from smartcpd._objectives.sparse import SparseObjective
 from smartcpd.losses import Loss
 from smartcpd.partitions.tensor import EventSum, PartitionedTensor
@@ -40,6 +40,12 @@ class PartitionedObjective(SparseObjective):
     def _sum(self, kind: str, A: np.ndarray, want_gradient: bool, convex: bool = False) -> Sum:
         wanted = EventSum(self.loss, kind, want_gradient, convex)
         return wanted.joined(self.storage.event_sums(wanted, A, self.n_threads), A)
+
+
+@scaled_gradient.register
+def _(objective: PartitionedObjective, A: np.ndarray) -> tuple[float, np.ndarray]:
+    value, gradient = objective.gradient(A)
+    return value, A * gradient
 
 
 @objective_of.register

@@ -102,7 +102,7 @@ class Finding(NamedTuple):
 
     sentence: str
     found: int
-    """How many independent runs ended with it."""
+    """How many independent runs ended with it; 1 where those are too few to confirm it."""
 
 
 @kept_value

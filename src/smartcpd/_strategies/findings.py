@@ -92,7 +92,8 @@ class Findings:
     @property
     def told(self) -> Finding:
         """Return the sentence that the runs justify, and nothing more."""
-        return Finding(f"{self._first_sentence} {self._second_sentence}".strip(), len(self.found))
+        found = len(self.found) if self.confirmed else 1
+        return Finding(f"{self._first_sentence} {self._second_sentence}".strip(), found)
 
     @property
     def _first_sentence(self) -> str:
@@ -100,7 +101,7 @@ class Findings:
         if n == 1:
             return ALONE.sentence
         found = self.found
-        if len(found) >= self.needed:
+        if self.confirmed:
             return (
                 f"Found independently by {len(found)} of {n} runs: the same components at the same "
                 "loss."

@@ -101,8 +101,10 @@ class Population:
         columns = [column + first for column, first in zip(storage.indices, starts, strict=False)]
         self.rows = np.stack(columns, axis=1).astype(np.uint32)
         self.x = storage.values.astype(np.float64)
-        if storage.weighted:
-            self.x *= storage.events.own_weights() / storage.heaviest
+        # Missing cells are taken for empty here: what is bred is a start, and passes over all data
+        # follow that know better.
+        if storage.weights is not None:
+            self.x *= storage.weights / storage.heaviest
         self.passes = compiled_mixture_passes(len(storage.shape))
         self.nnz = storage.n_stored
         entries = max(self.nnz, sum(storage.shape))
@@ -136,8 +138,9 @@ class Population:
 
     @property
     def _is_over(self) -> bool:
-        """Whether the user wants no more epochs; a member counts as one."""
-        return self.tracker.epoch >= self.tracker.settings.stopping.max_epochs
+        """Whether half of the epochs are spent that the user allows, a member being one: the other
+        half is for descents from the best of them."""
+        return self.tracker.epoch >= self.tracker.settings.stopping.max_epochs / 2
 
     def _admit(self, members: list[Member], child: Member) -> None:
         """Put a child in the place of its twin or of the worst, if it is better."""

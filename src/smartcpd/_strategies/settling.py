@@ -21,7 +21,7 @@ from smartcpd._problem.problem import Problem
 SMALL_STEP = 1.5e-3
 """The size of the last step, relative to a column. Newton's method leaves about its square."""
 MODE = 0
-FEWEST = 8
+FEWEST = 5
 """The least number of passes of a fit; one that needed fewer is not held up by more at its end."""
 
 

@@ -121,16 +121,19 @@ class Beta(Loss):
 
     @staticmethod
     def derivative_at_0(x, m, p):
+        """The derivative at beta = 0, without a general power."""
         u = m + EPS
         return (u - x) / (u * u)
 
     @staticmethod
     def derivative_at_half(x, m, p):
+        """The derivative at beta = 1/2, without a general power."""
         u = m + EPS
         return (u - x) / (u * math.sqrt(u))
 
     @staticmethod
     def derivative_at_1(x, m, p):
+        """The derivative at beta = 1, without a general power."""
         u = m + EPS
         return (u - x) / u
 
@@ -144,16 +147,19 @@ class Beta(Loss):
 
     @staticmethod
     def convex_derivative_at_0(x, m, p):
+        """The derivative of the convex part at beta = 0, without a general power."""
         u = m + EPS
         return -x / (u * u)
 
     @staticmethod
     def convex_derivative_at_half(x, m, p):
+        """The derivative of the convex part at beta = 1/2, without a general power."""
         u = m + EPS
         return -x / (u * math.sqrt(u))
 
     @staticmethod
     def convex_derivative_at_1(x, m, p):
+        """The derivative of the convex part at beta = 1, without a general power."""
         return -x / (m + EPS)
 
     @property

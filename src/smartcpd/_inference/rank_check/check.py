@@ -37,7 +37,7 @@ LOOKS_AT_OWN = 5
 """Looks after which it is taken as it is: what it still remembers is allowed for."""
 PATIENCE = 3.0
 """How many times what a doubling of the passes brought all further passes may bring."""
-LOOKS_AT_MORE = 5
+LOOKS_AT_MORE = 6
 """Looks at new components before they are given up: they begin small."""
 TINY = 1e-300
 FEWER = (0.75, 0.25)
@@ -78,6 +78,11 @@ def checked_rank(
 
 def _own(trials: Trials, factors: list[np.ndarray]) -> Trial:
     """The model itself, once it has forgotten the cells that are held out."""
+    return trials.refitted(factors, _settles(trials))
+
+
+def _settles(trials: Trials) -> Callable[[list[Look]], bool]:
+    """Whether what a refit explains of held-out cells moves no more."""
 
     def answered(looks: list[Look]) -> bool:
         if len(looks) < 2 or len(looks) >= LOOKS_AT_OWN:
@@ -85,7 +90,7 @@ def _own(trials: Trials, factors: list[np.ndarray]) -> Trial:
         before, now = (trials.explained(look) for look in looks[-2:])
         return before is not None and abs(_gains(before, now)) <= STEADY
 
-    return trials.refitted(factors, answered)
+    return answered
 
 
 def _compared(trials: Trials, own: Trial) -> RankVerdict:
@@ -214,6 +219,11 @@ def _is_as_good(trials: Trials, low: Trial, own: Trial) -> bool | None:
         return True
     if _gains(trials.explained(low), trials.explained(own)) >= LITTLE:
         return False
+    # More passes alone must not pass for the merit of more components.
+    low = trials.refitted(low.factors, _settles(trials))
+    gap = trials.behind(low, own)
+    if gap.value <= AS_GOOD * gap.error:
+        return True
     enough = low.training_loss - CAUGHT_UP * (low.training_loss - own.training_loss)
 
     def helps(look: Look) -> bool:
