@@ -140,7 +140,7 @@ class TestSelect:
         assert found.recommendation.count(". ") == 0
         assert found.recommendation in str(found)
         assert "->  poisson     2" in str(found)
-        assert found._repr_html_().count("<pre>") == 1
+        assert "Use rank 2 with loss poisson" in found._repr_html_()
 
     def test_plain_values(self, found):
         assert json.loads(json.dumps(found.table))[1]["rank"] == 2
