@@ -102,7 +102,8 @@ class Finding(NamedTuple):
 
     sentence: str
     found: int
-    """How many independent runs ended with it; 1 where those are too few to confirm it."""
+    """How many independent runs ended with it; 1 where those are too few to confirm it,
+    0 where the solution was judged in another way."""
 
 
 @kept_value

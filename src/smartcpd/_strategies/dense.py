@@ -23,7 +23,7 @@ from smartcpd._methods.base import Comparison, Ended, Observer, Result, Settings
 from smartcpd._methods.dense_descent import check_dense, finished, is_crowded, quasi_newton
 from smartcpd._methods.descents import Candidate, Descents
 from smartcpd._methods.tracker import Tracker
-from smartcpd._problem.history import Status
+from smartcpd._problem.history import Finding, Status
 from smartcpd._problem.problem import Problem
 from smartcpd._strategies.base import Search, Strategy
 from smartcpd._strategies.dense_starts import DenseStarts
@@ -60,6 +60,8 @@ OFTEN, CROWDED_FOUND = 1 / 3, 3
 CELLS_A_PARAMETER, NEEDED, NEEDED_OFTEN = 20, 3, 1 / 2
 """With fewer observed cells a parameter than this, poor solutions are found again by chance: more
 runs must agree, and a larger share of them."""
+NOTHING_LEFT = 1.1
+"""The dispersion up to which a fit says that another solution could find little more."""
 DISPERSED = 1.5
 """The dispersion up to which a loss that knows how widely data scatters explains all of it."""
 COMPARED = 5e-4
@@ -105,6 +107,7 @@ class DenseSearch:
         if A is not None:
             found = self.descents.run(A, "finish", finished(self.problem), AGREED_STEPS)
             if found.settled and self._alike(A, found.A) and self._explains_all(found):
+                self.tracker.finding = self._of_noise(found)
                 return found.status
             found = self.descents.run(found.A, "run 1", COMPARED * self._care)
             self.runs.append(replace(found, origins=(COMPRESSED,)))
@@ -132,6 +135,20 @@ class DenseSearch:
             return False
         open_ended = self.problem.loss.dispersion in (Dispersion.OPEN, Dispersion.UNKNOWN)
         return open_ended or self._leaves_noise(found)
+
+    def _of_noise(self, found: Candidate) -> Finding | None:
+        """A sentence about a run that nothing was compared with, where little more is left than the
+        loss says that noise is; None elsewhere."""
+        if self.problem.loss.dispersion in (Dispersion.OPEN, Dispersion.UNKNOWN):
+            return None
+        scatter = self.descents.sample.dispersion(found.A)
+        if not scatter < NOTHING_LEFT:
+            return None
+        return Finding(
+            f"What it leaves scatters {scatter:.2f} times as widely as the loss says noise does: "
+            "little is left that another solution could find.",
+            0,
+        )
 
     def _leaves_noise(self, found: Candidate) -> bool:
         """Whether data scatters around a solution as widely as the loss says."""
