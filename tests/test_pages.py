@@ -14,6 +14,7 @@ SLOW = {
     "docs/howto/known-parts.md",
     "docs/howto/larger-than-memory.md",
     "docs/howto/long-runs.md",
+    "docs/howto/networks.md",
     "docs/howto/new-data.md",
     "docs/howto/own-loss.md",
     "docs/howto/replication.md",

@@ -61,6 +61,30 @@ def balanced(factors: Sequence[np.ndarray]) -> list[np.ndarray]:
     return distributed(*normalized(factors, np.ones(factors[0].shape[1])))
 
 
+def equal_modes(factors: Sequence[np.ndarray]) -> list[list[int]]:
+    """Groups of modes whose factors are the same to the last bit: fitted as one, they stay so.
+
+    Modes of a single row are alone: their factors are scales, which may be equal by convention.
+    """
+    groups: list[list[int]] = []
+    for mode, A in enumerate(factors):
+        for group in groups:
+            if len(A) > 1 and np.array_equal(factors[group[0]], A):
+                group.append(mode)
+                break
+        else:
+            groups.append([mode])
+    return groups
+
+
+def count_free(factors: Sequence[np.ndarray]) -> int:
+    """Count the numbers that a model is free to choose; the scale of a component counts once, and
+    so does a factor that modes share.
+    """
+    sizes = [len(factors[group[0]]) for group in equal_modes(factors)]
+    return factors[0].shape[1] * (sum(sizes) - len(sizes) + 1)
+
+
 def same_components(
     first: Sequence[np.ndarray], second: Sequence[np.ndarray], least: float = SAME
 ) -> bool:

@@ -50,6 +50,10 @@ class SmartCPD(MeetsNewData):
     fixed_components : CPModel or list of arrays, optional
         Components that are known in all modes, such as a baseline; they become the first of the
         model, and the others are fitted.
+    same : list of groups of modes, optional
+        Modes that share one factor, by number or name, such as ``[(0, 1)]`` for the senders and
+        receivers of a network. They must be of one length; the data need not be symmetric, but the
+        model is.
     step : str or Step
         "constant(eta)", "diminishing(eta, decay)", "adagrad", "jensen", "mixed"; "auto" picks it
         from the loss.
@@ -216,6 +220,7 @@ class SmartCPD(MeetsNewData):
         constraint: Any = "auto",
         fixed: Any = None,
         fixed_components: Any = None,
+        same: Any = None,
         step: Any = "auto",
         solver: str | Strategy | Method = "auto",
         sampler: Any = "auto",
@@ -252,6 +257,7 @@ class SmartCPD(MeetsNewData):
         self.constraint = constraint
         self.fixed = fixed
         self.fixed_components = fixed_components
+        self.same = same
         self.step = step
         self.solver = solver
         self.sampler = sampler

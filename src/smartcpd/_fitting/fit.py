@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from smartcpd._fitting.consensus import Consensus
 from smartcpd._fitting.consensus.starts import consensus_of
 from smartcpd._fitting.converters import as_model
 from smartcpd._fitting.model import CPModel
+from smartcpd._fitting.named_modes import by_number, groups_by_number
 from smartcpd._fitting.open_loss import fit_open
 from smartcpd._fitting.other_units import OtherUnits
 from smartcpd._fitting.progress import Progress
@@ -44,9 +45,9 @@ from smartcpd.losses import Loss
 MAX_EPOCHS = 5000
 TOL = 0.02
 CHECKPOINT_EVERY = 30.0
-RUNS_WITH_KNOWN = 4
-"""Number of starts that are compared where some entries of the factors are known: strategies that
-merge and replace components would not leave these alone.
+PLAIN_RUNS = 4
+"""Number of starts that are compared where some entries of the factors are known or some modes
+share a factor: strategies that merge and replace components would not leave these alone.
 """
 NOT_IDENTIFYING = {
     "X",
@@ -111,6 +112,7 @@ def fit(
     constraint: Any = "auto",
     fixed: Any = None,
     fixed_components: Any = None,
+    same: Any = None,
     step: Any = "auto",
     solver: str | Strategy | Method = "auto",
     sampler: Any = "auto",
@@ -192,8 +194,9 @@ def fit(
         mask,
         weights,
         max_memory,
-        _by_number(fixed, modes),
+        by_number("fixed", fixed, modes),
         fixed_components,
+        groups_by_number(same, modes),
     )
     if problem.unit != 1.0:
         parameters = {name: value for name, value in locals().items() if name in FIT_PARAMETERS}
@@ -223,16 +226,17 @@ def fit(
     if chosen is None:
         chosen, _ = choice(problem, settings)
         registry.check(chosen, problem)
-        # Repairs would replace what is known; of tiled data, they would take longer than the fit.
-        if not problem.has_entry_bounds and chosen is not tiled:
+        # Repairs would replace what is known or shared; of tiled data, they would take longer than
+        # the fit.
+        if not problem.needs_plain_descents and chosen is not tiled:
             repairs, _ = from_a_start(chosen, "", problem)
     warm = init if isinstance(init, str) and init in warm_starts.EPOCHS else None
     if warm is not None:
         warm_starts.check(warm, problem)
     compares = isinstance(chosen, Strategy) and chosen.compares_starts
     n_runs = 1 if compares and warm is None and not consensus else n_init
-    if problem.has_entry_bounds and n_init == 1 and _is_random(init):
-        n_runs = max(1, math.ceil(effort * RUNS_WITH_KNOWN))
+    if problem.needs_plain_descents and n_init == 1 and _is_random(init):
+        n_runs = max(1, math.ceil(effort * PLAIN_RUNS))
     if not _is_random(init):
         chosen, _ = from_a_start(chosen, "", problem)
     if checkpoint is not None and resume and random_state is None:
@@ -363,6 +367,7 @@ def explain(X: Any, rank: int, loss: Any = "auto", **parameters: Any) -> str:
         "constraint",
         "fixed",
         "fixed_components",
+        "same",
         "step",
         "sampler",
         "absent",
@@ -377,6 +382,9 @@ def explain(X: Any, rank: int, loss: Any = "auto", **parameters: Any) -> str:
     if known is not None and known.is_open:
         first = explain(X, rank, known.limit, **parameters)
         return f"{first}\nthen loss {known}, its parameter and the factors in turn until both stay"
+    X, modes = taken_off(X)
+    parameters["fixed"] = by_number("fixed", parameters.get("fixed"), modes)
+    parameters["same"] = groups_by_number(parameters.get("same"), modes)
     problem = Problem.build(X, rank, loss, **{n: v for n, v in parameters.items() if n in names})
     reason = "your choice"
     if solver is None:
@@ -392,19 +400,6 @@ def explain(X: Any, rank: int, loss: Any = "auto", **parameters: Any) -> str:
     if needs is not None:
         lines.append(str(needs))
     return "\n".join(lines)
-
-
-def _by_number(fixed: Any, modes: tuple[Mode, ...] | None) -> Any:
-    """Known factors by the numbers of their modes, where some are given by name."""
-    if fixed is None:
-        return None
-    if not isinstance(fixed, Mapping):
-        raise InvalidParameterError(
-            f"fixed must be a dict from modes to factors, such as {{0: A}}; got "
-            f"{type(fixed).__name__}."
-        )
-    numbers = {mode.name: n for n, mode in enumerate(modes or ())}
-    return {numbers.get(mode, mode): A for mode, A in fixed.items()}
 
 
 def _settings(problem: Problem, parameters: dict[str, Any]) -> Settings:

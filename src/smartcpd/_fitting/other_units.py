@@ -25,7 +25,7 @@ class OtherUnits:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         exponent = round(math.log2(problem.unit))
-        cones = [n for n, c in enumerate(problem.constraints) if c.cone]
+        cones = problem.scalable
         self.exponent = exponent
         self.shares = dict.fromkeys(range(len(problem.shape)), 0)
         for number, mode in enumerate(cones):

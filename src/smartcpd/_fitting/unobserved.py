@@ -27,7 +27,7 @@ def without_unobserved_rows(
         count = "1 cell" if storage.n_missing == 1 else f"{storage.n_missing:,} cells"
         verb = "is" if storage.n_missing == 1 else "are"
         remarks.append(f"{count} ({share:.2g} %) {verb} missing.")
-    empty = storage.unobserved_rows()
+    empty = problem.shared.rows_in_all(storage.unobserved_rows())
     if any(rows.size for rows in empty):
         clears = are_bounds(problem)
         if clears:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from smartcpd._common.factors import count_free
 from smartcpd._data.opening import as_storage
 from smartcpd._data.storage import Dense, SparseTensor, Storage
 from smartcpd._data.storage.base import random_cells
@@ -65,7 +66,7 @@ class Scatter:
     @property
     def freedom(self) -> int:
         """Numbers that the model is free to choose; the scale of a component counts once."""
-        return self.model.rank * (sum(self.model.shape) - self.model.order + 1)
+        return count_free(self.model.factors)
 
     @property
     def correction(self) -> float:

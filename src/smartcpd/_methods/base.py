@@ -127,5 +127,7 @@ class Method:
     """Whether it serves data that is read part by part."""
     takes_entry_bounds: bool = False
     """Whether it serves factors whose entries have bounds of their own, or are known."""
+    shares_factors: bool = False
+    """Whether it serves modes that have one factor together."""
     defaults: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """Parameters of a fit that this method has its own defaults for."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 from smartcpd._common.stacked import stack
 from smartcpd._methods.base import Method, Result, Task
 from smartcpd._methods.descents import FINISHED, Descents
-from smartcpd._methods.loop import is_solution
+from smartcpd._methods.loop import ended_by_residual, is_solution
 from smartcpd._methods.newton_sweeps import swept
 from smartcpd._methods.sparse_descent import SparseDescents
 from smartcpd._methods.tracker import Tracker
@@ -60,6 +60,8 @@ def _run(task: Task) -> Result:
         B = descents.reduced(A) if A.shape[1] > problem.rank else A
         found = descents.run(B, "finish", finished(problem))
         if found.stuck and not is_solution(tracker, found.A):
+            if problem.shared:  # sweeps move one mode at a time
+                return ended_by_residual(tracker, found.A, "a quasi-Newton step", "lbfgs")
             return swept(tracker, found.A)
         return found.status
 
@@ -71,4 +73,5 @@ quasi_newton = Method(
     _run,
     lambda problem: check_bounds(problem, "quasi-newton"),
     takes_entry_bounds=True,
+    shares_factors=True,
 )

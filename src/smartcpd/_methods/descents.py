@@ -98,7 +98,9 @@ class Descents:
         self.set_up()
         storage = problem.storage
         row_weights = storage.row_weights if storage.weighted else None
-        self.region = Region(problem.shape, problem.loss, *bounds(problem), row_weights)
+        self.region = Region(
+            problem.shape, problem.loss, *bounds(problem), row_weights, problem.shared
+        )
         self.sample = CellSample(problem)
         # Users ask for more or less care by tol.
         self._care = settings.stopping.tol / DEFAULT_TOL

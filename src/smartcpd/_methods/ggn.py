@@ -164,16 +164,22 @@ class GaussNewton:
 
     def _quadratic(self, point: Point, guess: Preconditioner) -> BoundedQuadratic:
         """The damped model of the objective around a point."""
-        ridge = self.damping * guess.scale()
+        # All of it keeps to factors that are equal where modes share one.
+        shared = self.tracker.problem.shared
+        scale, inverse = shared.mean(guess.scale()), guess.damped(self.damping)
+        ridge = self.damping * scale
 
         def product(V: np.ndarray) -> np.ndarray:
             self._count_pass()
-            return self.objective.curvature_product(point.A, V) + ridge * V
+            return shared.mean(self.objective.curvature_product(point.A, V)) + ridge * V
+
+        def damped(V: np.ndarray) -> np.ndarray:
+            return shared.mean(inverse.apply(V))
 
         return BoundedQuadratic(
             product,
-            guess.damped(self.damping).apply,
-            guess.scale() + ridge,
+            damped,
+            scale + ridge,
             point.gradient,
             self.low - point.A,
             self.high - point.A,
@@ -182,8 +188,9 @@ class GaussNewton:
     def _evaluate(self, A: np.ndarray) -> Point:
         self._count_pass()
         with np.errstate(over="ignore", invalid="ignore"):  # a trial may go too far
+            A = self.tracker.problem.shared.mean(A)
             value, gradient = self.objective.gradient(A)
-        return Point(A, value, gradient)
+        return Point(A, value, self.tracker.problem.shared.mean(gradient))
 
     def _clip(self, A: np.ndarray) -> np.ndarray:
         return np.clip(A, self.low, self.high)
@@ -207,4 +214,4 @@ def _run(task: Task) -> Result:
     return tracker.follow(descent.solve)
 
 
-ggn = Method("ggn", _run, check, takes_entry_bounds=True)
+ggn = Method("ggn", _run, check, takes_entry_bounds=True, shares_factors=True)

@@ -101,7 +101,9 @@ class ScipyDescent:
     def _computed(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         self.tracker.check_time()
         self.tracker.entries += self.entries
-        value, gradient = self.objective.gradient(x.reshape(self.A.shape))
+        shared = self.tracker.problem.shared
+        value, gradient = self.objective.gradient(shared.mean(x.reshape(self.A.shape)))
+        gradient = shared.mean(gradient)
         if not (math.isfinite(value) and np.isfinite(gradient).all()):
             return self._wall(), np.zeros_like(x)
         return value, gradient.reshape(-1)
@@ -116,7 +118,10 @@ class ScipyDescent:
         return last + abs(first) + abs(last)
 
     def _after_iteration(self, intermediate_result: Any, seen: Callable[[], None]) -> None:
-        self.A = intermediate_result.x.reshape(self.A.shape).copy()
+        # Equal gradients keep equal entries equal, up to the order in which SciPy adds.
+        self.A = self.tracker.problem.shared.mean(
+            intermediate_result.x.reshape(self.A.shape)
+        ).copy()
         self.iterations += 1
         if self.iterations > self.recorded:
             self.tracker.epoch += 1
@@ -144,4 +149,4 @@ def _run(task: Task) -> Result:
     return tracker.follow(ScipyDescent(objective, tracker, A, limits, entries_of(problem)).solve)
 
 
-lbfgs = Method("lbfgs", _run, check, reads_parts=True, takes_entry_bounds=True)
+lbfgs = Method("lbfgs", _run, check, reads_parts=True, takes_entry_bounds=True, shares_factors=True)

@@ -18,6 +18,7 @@ from smartcpd._methods.limited_memory import LimitedMemory
 from smartcpd._methods.preconditioner import Preconditioner
 from smartcpd._objectives.fisher_weights import Marginals
 from smartcpd._problem.checkpoints.values import kept_value
+from smartcpd._problem.shared import NONE_SHARED, SharedModes
 from smartcpd.losses import Domain, Loss
 
 REFRESH = (0, 5, 20, 50, 100, 200)
@@ -48,6 +49,9 @@ class Region:
     high: np.ndarray
     row_weights: list[np.ndarray] | None = None
     """The mean weights of the rows' cells, where those differ."""
+    shared: SharedModes = NONE_SHARED
+    """The modes that have one factor together: points, gradients and directions stay equal there.
+    """
 
 
 @kept_value
@@ -151,7 +155,8 @@ class QuasiNewton:
         """A gradient step in which no nonnegative entry can lose more than itself."""
         A, G = self.point.A, self.point.gradient
         size = np.abs(A) + 1e-3 * np.abs(A).mean(axis=0)
-        D = -size * G / (np.abs(G) + size / (0.3 * self.hessian.diagonal()) + TINY)
+        bend = self.region.shared.mean(self.hessian.diagonal())
+        D = -size * G / (np.abs(G) + size / (0.3 * bend) + TINY)
         return self._within(A + D) - A
 
     def _within(self, A: np.ndarray) -> np.ndarray:
@@ -169,9 +174,13 @@ class QuasiNewton:
     def _two_loops(self, G: np.ndarray, free: np.ndarray, scale: float) -> np.ndarray:
         """Minus the approximate inverse Hessian of the free entries times G."""
         if not len(self.memory):
-            return -self.hessian.solve(G, free)
+            return -self._solved(G, free)
         rest, shares = self.memory.before_guess(G)
-        return -self.memory.after_guess(scale * self.hessian.solve(rest, free), shares)
+        return -self.memory.after_guess(scale * self._solved(rest, free), shares)
+
+    def _solved(self, G: np.ndarray, free: np.ndarray) -> np.ndarray:
+        """The guessed inverse Hessian times G, equal where modes share a factor."""
+        return self.region.shared.mean(self.hessian.solve(G, free))
 
     def _scale(self, free: np.ndarray) -> float:
         """What the guessed Hessian is too large by, judged by the last step."""
@@ -179,7 +188,7 @@ class QuasiNewton:
             return 1.0
         change, curvature = self.memory.newest
         Y = change.reshape(free.shape)
-        return curvature / max(float(np.vdot(Y, self.hessian.solve(Y, free))), TINY)
+        return curvature / max(float(np.vdot(Y, self._solved(Y, free))), TINY)
 
     def _search(self, D: np.ndarray, slope: float) -> Point | None:
         """Backtrack until the value falls enough; None if it does not."""
@@ -197,5 +206,6 @@ class QuasiNewton:
 
     def _evaluate(self, A: np.ndarray) -> Point:
         with np.errstate(over="ignore", invalid="ignore"):  # a trial may go too far
+            A = self.region.shared.mean(A)
             value, gradient = self.function(A)
-        return Point(A, value, gradient)
+        return Point(A, value, self.region.shared.mean(gradient))

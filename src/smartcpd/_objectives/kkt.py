@@ -23,6 +23,7 @@ def relative_kkt_residual(problem: Problem, A: np.ndarray, n_threads: int = 1) -
     A = balanced(problem, A)
     objective = objective_of(problem.storage, problem.loss, n_threads)
     _, gradient = objective.gradient(A)
+    gradient = problem.shared.mean(gradient)
     return max(
         float(np.linalg.norm(moved)) / size
         for moved, size, _ in projected_steps(

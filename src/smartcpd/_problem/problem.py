@@ -17,6 +17,7 @@ from smartcpd._data.opening import as_storage
 from smartcpd._data.storage import Storage
 from smartcpd._problem.known import with_known
 from smartcpd._problem.loss_choice import Choice, choose_loss
+from smartcpd._problem.shared import NONE_SHARED, SharedModes
 from smartcpd._problem.units import unit_of
 from smartcpd.constraints import Constraint, EntryBounds
 from smartcpd.errors import IncompatibleError, InvalidDataError, InvalidParameterError
@@ -54,6 +55,8 @@ class Problem:
     sampler: Sampler
     loss_reason: str = ""
     """Why the loss was chosen, if the values of the data chose it."""
+    shared: SharedModes = NONE_SHARED
+    """The modes that have one factor together."""
 
     @classmethod
     def build(
@@ -71,6 +74,7 @@ class Problem:
         max_memory: str | int | None = None,
         fixed: Mapping[int, Any] | None = None,
         fixed_components: Sequence[Any] | None = None,
+        same: Any = None,
     ) -> Problem:
         """Resolve names and defaults; check the data and every combination before any work."""
         check_integer("rank", rank, at_least=1)
@@ -82,11 +86,16 @@ class Problem:
         order = len(storage.shape)
         needs_nonnegative = resolved_loss.domain is Domain.NONNEGATIVE
         default = "nonnegative" if needs_nonnegative else "free"
+        asked = by_mode("constraint", constraint, order)
         chosen = tuple(
-            constraints.get(default if c == "auto" else c).within(nonnegative=needs_nonnegative)
-            for c in by_mode("constraint", constraint, order)
+            constraints.get(default if _is_open(c) else c).within(nonnegative=needs_nonnegative)
+            for c in asked
         )
         chosen = with_known(chosen, storage.shape, int(rank), fixed, fixed_components)
+        shared = SharedModes.checked(same, storage.shape)
+        known_modes = range(order) if fixed_components is not None else (fixed or {})
+        given = [not _is_open(c) or n in known_modes for n, c in enumerate(asked)]
+        chosen = shared.constrained(chosen, given)
         maps = by_mode("mirror", mirror, order)
         phases = _phases(resolved_loss, chosen, maps, step)
         for phase in phases:
@@ -96,8 +105,11 @@ class Problem:
         storage.check(resolved_loss)
         if needs_nonnegative:
             _check_scale(storage.typical(), resolved_loss)
-        unit_of(storage, resolved_loss, chosen)  # refuses what is beyond the range of numbers
-        return cls(storage, int(rank), resolved_loss, chosen, phases, chosen_sampler, reason)
+        problem = cls(
+            storage, int(rank), resolved_loss, chosen, phases, chosen_sampler, reason, shared
+        )
+        _ = problem.unit  # refuses what is beyond the range of numbers
+        return problem
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -111,7 +123,13 @@ class Problem:
     @property
     def unit(self) -> float:
         """The power of two by which the data is divided before it is fitted, 1 for most data."""
-        return unit_of(self.storage, self.loss, self.constraints)
+        return unit_of(self.storage, self.loss, self.constraints, self.scalable)
+
+    @property
+    def scalable(self) -> list[int]:
+        """The modes whose factors can take on the scale of the data, at no cost."""
+        apart = set(range(len(self.shape))) - set(self.shared.modes)
+        return [n for n in sorted(apart) if self.constraints[n].cone]
 
     def stored_as(self, kind: type[Kind]) -> Kind:
         """The storage, for whoever serves problems of one kind of storage only."""
@@ -124,11 +142,19 @@ class Problem:
         return any(isinstance(c, EntryBounds) for c in self.constraints)
 
     @property
+    def needs_plain_descents(self) -> bool:
+        """Whether merges, repairs and steps of one mode alone would break something: entries that
+        are known, or a factor that modes share.
+        """
+        return self.has_entry_bounds or bool(self.shared)
+
+    @property
     def freedom(self) -> int:
         """Count the numbers that a model is free to choose; the scale of a component counts
-        once.
+        once, and so does a factor that modes share.
         """
-        return self.rank * (sum(self.shape) - len(self.shape) + 1)
+        own = [size for n, size in enumerate(self.shape) if n not in self.shared.repeats]
+        return self.rank * (sum(own) - len(own) + 1)
 
     @property
     def has_background(self) -> bool:
@@ -156,8 +182,12 @@ class Problem:
         return max(1, int(self.sampler.n_events(self.storage) / (4 * mean_size)))
 
     def penalty(self, factors: Sequence[np.ndarray]) -> float:
-        """Return what the constraints add to the loss."""
-        return sum(c.penalty(A) for c, A in zip(self.constraints, factors, strict=True))
+        """Return what the constraints add to the loss, once for a factor that modes share."""
+        return sum(
+            self.constraints[n].penalty(A)
+            for n, A in enumerate(factors)
+            if n not in self.shared.repeats
+        )
 
     def __str__(self) -> str:
         def listed(pieces: Sequence[Any]) -> str:
@@ -171,7 +201,16 @@ class Problem:
         return (
             f"{shape}, rank {self.rank}, loss {self.loss}, "
             f"constraint {listed(self.constraints)}, {phases}, sampling {self.sampler}"
+            + "".join(f", one factor for modes {_listed(group)}" for group in self.shared.groups)
         )
+
+
+def _listed(modes: Sequence[int]) -> str:
+    return " and ".join(map(str, modes))
+
+
+def _is_open(choice: Any) -> bool:
+    return isinstance(choice, str) and choice == "auto"
 
 
 def _check_scale(typical: float, loss: Loss) -> None:

@@ -26,8 +26,13 @@ LARGEST = 300.0
 """The largest power of ten that a loss may be."""
 
 
-def unit_of(storage: Storage, loss: Loss, constraints: Sequence[Constraint]) -> float:
-    """Return the power of two by which data is divided before it is fitted, 1 for most data."""
+def unit_of(
+    storage: Storage, loss: Loss, constraints: Sequence[Constraint], scalable: Sequence[int]
+) -> float:
+    """Return the power of two by which data is divided before it is fitted, 1 for most data.
+
+    ``scalable`` are the modes whose factors can be multiplied by it afterwards.
+    """
     level = _level(storage)
     if level == 0 and storage.mean() == 0 and storage.lowest() >= 0:
         return 1.0  # nothing but zeros
@@ -40,7 +45,7 @@ def unit_of(storage: Storage, loss: Loss, constraints: Sequence[Constraint]) -> 
         loss.homogeneity is not None
         and abs(loss.homogeneity * math.log10(max(level, 1e-300))) < LARGEST
         and not (has_eps and level < 1)
-        and any(c.cone for c in constraints)
+        and len(scalable) > 0
         and not any(c.penalises for c in constraints)
         and storage.fit_needs(1) is None  # it is in memory, and can be copied
     )

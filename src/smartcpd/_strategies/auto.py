@@ -7,6 +7,7 @@ from functools import singledispatch
 from smartcpd._data.storage import Storage
 from smartcpd._data.tiled import TiledArray
 from smartcpd._methods.base import Method, Settings
+from smartcpd._methods.lbfgs import lbfgs
 from smartcpd._problem.problem import Problem
 from smartcpd._strategies.base import Strategy
 from smartcpd._strategies.in_memory import choice_in_memory
@@ -29,6 +30,8 @@ def _choice(
 
 @_choice.register
 def _(storage: TiledArray, problem: Problem, settings: Settings) -> tuple[Strategy | Method, str]:
+    if problem.shared:
+        return lbfgs, "some modes share a factor, and X is larger than the memory it may take"
     return tiled, "X is larger than the memory it may take"
 
 
@@ -36,6 +39,8 @@ def _(storage: TiledArray, problem: Problem, settings: Settings) -> tuple[Strate
 def _(
     storage: PartitionedTensor, problem: Problem, settings: Settings
 ) -> tuple[Strategy | Method, str]:
+    if problem.shared:
+        return lbfgs, "some modes share a factor, and X is read part by part"
     return partitioned, "X is larger than max_memory and is read part by part"
 
 

@@ -26,6 +26,8 @@ def choice_in_memory(problem: Problem, settings: Settings) -> tuple[Strategy | M
     """The strategy for a problem, or the method where no strategy serves it, and why."""
     if settings.stochastic:
         return smd, "you chose how stochastic steps are made"
+    if problem.shared:
+        return quasi_newton, "some modes share a factor"
     if problem.has_entry_bounds and are_bounds(problem):
         return quasi_newton, "some entries of the factors are known, or have bounds of their own"
     return _choice(problem.storage, problem)

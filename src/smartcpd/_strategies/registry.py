@@ -104,6 +104,13 @@ def check(solver: Strategy | Method, problem: Problem) -> None:
             f"Known entries, and bounds that are arrays, are served by {able}, for data in memory "
             "and constraints that are bounds in all modes."
         )
+    if problem.shared and not (isinstance(solver, Method) and solver.shares_factors):
+        able = ", ".join(repr(each.name) for each in METHODS if each.shares_factors)
+        raise IncompatibleError(
+            f"Solver '{solver.name}' moves the factor of one mode at a time, or merges components, "
+            f"and cannot keep one factor for several modes; got {problem}. Use solver='auto', or "
+            f"one of {able}, with constraints that are bounds on single entries."
+        )
     solver.check(problem)
 
 

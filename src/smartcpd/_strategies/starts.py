@@ -31,7 +31,7 @@ def make_start(
                 f"factors; got {init!r}."
             )
         # Superfluous components need a mode that can shrink them.
-        can_shrink = not problem.has_entry_bounds and not all(
+        can_shrink = not problem.needs_plain_descents and not all(
             c.bounded for c in problem.constraints
         )
         width = math.ceil(overcomplete * problem.rank) if can_shrink else problem.rank
@@ -39,8 +39,9 @@ def make_start(
         factors = make(problem, width, rng)
         if problem.has_entry_bounds:
             factors = around_known(problem, factors)
+        factors = problem.shared.from_first(factors)
     else:
-        factors = given_factors(problem, init)
+        factors = problem.shared.averaged(given_factors(problem, init))
     maps = problem.phases[0].mirrors
     return [
         c.apply(A, mirror=phi) for A, c, phi in zip(factors, problem.constraints, maps, strict=True)
@@ -56,7 +57,7 @@ def marginal_factors(problem: Problem, width: int, rng: np.random.Generator) -> 
     storage = problem.stored_as(SparseStorage)
     total = problem.loss.link(storage.mean()) * storage.n_cells
     factors = []
-    for sums in storage.marginals():
+    for sums in problem.shared.averaged(storage.marginals()):
         A = (sums + 1e-3 * (sums.mean() or 1.0))[:, None] * rng.gamma(10.0, 0.1, (sums.size, width))
         factors.append(A / A.sum(axis=0) * (total / width) ** (1 / len(problem.shape)))
     return factors
@@ -140,7 +141,7 @@ def given_factors(problem: Problem, init: Any) -> list[np.ndarray]:
     shapes = [np.shape(A) for A in factors]
     rows_fit = [s[0] if len(s) == 2 else -1 for s in shapes] == list(problem.shape)
     width = shapes[0][-1] if shapes and shapes[0] else 0
-    too_wide = problem.has_entry_bounds and width > problem.rank
+    too_wide = problem.needs_plain_descents and width > problem.rank
     if not rows_fit or width < problem.rank or too_wide or any(s[1] != width for s in shapes):
         expected = [(size, problem.rank) for size in problem.shape]
         raise InvalidParameterError(

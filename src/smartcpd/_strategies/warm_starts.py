@@ -24,6 +24,11 @@ EPOCHS = {"als": 20, "smd": 10}
 def check(name: str, problem: Problem) -> None:
     """Refuse a start that the problem has no use for."""
     check_parts(METHODS[name], problem)
+    if problem.shared:
+        raise IncompatibleError(
+            f"init='{name}' moves the factor of one mode at a time, and modes share a factor in "
+            f"{problem}. Use init='random' or factors of your own."
+        )
     if name == "als":
         if not is_linear(problem.loss):
             raise IncompatibleError(

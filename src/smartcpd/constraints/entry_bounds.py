@@ -67,6 +67,16 @@ class EntryBounds(Constraint):
             fixed.flags.writeable = False
             object.__setattr__(self, name, fixed)
 
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, EntryBounds)
+            and np.array_equal(self.low, other.low)
+            and np.array_equal(self.high, other.high)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.low.tobytes(), self.high.tobytes()))
+
     @property
     def signed(self) -> bool:
         return bool((self.low < 0).any())

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from smartcpd._common.factors import count_free
 from smartcpd._common.model_cells import SLAB_CELLS, slabs, values_at
 from smartcpd._common.stacked import stack
 from smartcpd._data.storage import Dense, SparseTensor, Storage
@@ -93,7 +94,7 @@ class Reading:
     @property
     def freedom(self) -> int:
         """Numbers that the model is free to choose; the scale of a component counts once."""
-        return self.ones.size * (sum(self.storage.shape) - len(self.storage.shape) + 1)
+        return count_free(self.factors)
 
     def show_to(self, *tallies: Tally) -> None:
         """Go through the cells once, and show them to everyone who sums something up."""

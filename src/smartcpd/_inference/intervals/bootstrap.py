@@ -44,6 +44,7 @@ def bootstrap_ends(
             question.model.rank,
             loss,
             constraint=list(question.constraints),
+            same=[group for group in question.groups if len(group) > 1],
             init=question.balanced,
             random_state=rng,
             progress=False,

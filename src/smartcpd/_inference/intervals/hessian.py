@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from smartcpd._common.stacked import offsets
-from smartcpd._inference.intervals.information import bends_of, gauge, information
+from smartcpd._inference.intervals.information import bends_of, gauge, information, places
 from smartcpd._inference.intervals.question import Question
 from smartcpd.errors import InvalidDataError
 
@@ -31,9 +31,12 @@ def joint_errors(question: Question, dispersion: float) -> Errors:
 
     factors = question.factors
     W = bends_of(factors, question.loss, question.storage, question.knows_noise)
-    M = information(factors, W)
-    free = np.concatenate([held.reshape(-1) for held in _free(question)])
-    Z = gauge(factors, question.known)[free]
+    # The matrix is about numbers, each of which has several places where modes share a factor.
+    number = places(factors, question.groups)
+    M = _summed(information(factors, W), number)
+    first = np.unique(number, return_index=True)[1]
+    free = np.concatenate([held.reshape(-1) for held in _free(question)])[first]
+    Z = gauge(factors, question.known, question.groups)[first][free]
     F = M[np.ix_(free, free)]
     # There is no information about the scale of a component in one mode against another, and no
     # normalised loading depends on it: any number will do.
@@ -56,7 +59,16 @@ def joint_errors(question: Question, dispersion: float) -> Errors:
     cross = M[np.ix_(held, free)]
     bends = np.zeros(free.size)
     bends[held] = np.diag(M)[held] - np.einsum("hf,fg,hg->h", cross, inverse, cross, optimize=True)
-    return _normalised(question, covariance, bends)
+    return _normalised(question, covariance[np.ix_(number, number)], bends[number])
+
+
+def _summed(M: np.ndarray, number: np.ndarray) -> np.ndarray:
+    """Return a matrix about numbers from one about the places they have."""
+    if number[-1] == len(number) - 1:
+        return M
+    out = np.zeros((number.max() + 1, number.max() + 1))
+    np.add.at(out, (number[:, None], number[None, :]), M)
+    return out
 
 
 def conditional_errors(question: Question, dispersion: float) -> Errors:
@@ -75,12 +87,14 @@ def conditional_errors(question: Question, dispersion: float) -> Errors:
         assert A.shape == diagonal.shape
     norms = [np.linalg.norm(A, axis=0) for A in question.factors]
     errors, relative = [], np.zeros(question.model.rank)
-    for A, variance, norm in zip(question.factors, variances, norms, strict=True):
+    alike = {n: len(group) for group in question.groups for n in group}
+    for n, (A, variance, norm) in enumerate(zip(question.factors, variances, norms, strict=True)):
         u = A / np.where(norm > 0, norm, 1.0)
         total = (u**2 * variance).sum(axis=0)
         spread = (1.0 - 2.0 * u**2) * variance + u**2 * total
         errors.append(np.sqrt(np.maximum(spread, 0.0)) / norm)
-        relative += total / norm**2
+        # What modes share errs in all of them alike.
+        relative += alike[n] * total / norm**2
     weights = np.abs(question.model.weights) * np.sqrt(relative)
     return Errors(errors, weights, _slopes(question, norms), _per_norm(bends, norms, 2))
 
@@ -107,10 +121,10 @@ def _normalised(question: Question, covariance: np.ndarray, bends: np.ndarray) -
             [np.arange(starts[n] + r, starts[n + 1], rank) for n in range(len(factors))]
         )
         own = covariance[np.ix_(index, index)]
-        places = offsets([len(A) for A in factors])
+        rows = offsets([len(A) for A in factors])
         gradient = np.zeros(index.size)
         for n, A in enumerate(factors):
-            part = slice(places[n], places[n + 1])
+            part = slice(rows[n], rows[n + 1])
             u = A[:, r] / norms[n][r]
             turned = own[part, part] - np.outer(u, u @ own[part, part])
             turned = turned - np.outer(turned @ u, u)

@@ -87,23 +87,46 @@ def _pair_block(factors: Sequence[np.ndarray], W: np.ndarray, n: int, k: int) ->
     return out.reshape(len(A) * rank, len(B) * rank)
 
 
-def gauge(factors: Sequence[np.ndarray], known: Sequence[np.ndarray] | None = None) -> np.ndarray:
+def places(factors: Sequence[np.ndarray], groups: Sequence[Sequence[int]]) -> np.ndarray:
+    """Return for every entry of the factors the number that stands there; those of a factor that
+    modes share have the numbers of its first mode.
+    """
+    rank = factors[0].shape[1]
+    starts = offsets([len(A) for A in factors]) * rank
+    found = np.arange(starts[-1])
+    for first, *others in groups:
+        for mode in others:
+            found[starts[mode] : starts[mode + 1]] = found[starts[first] : starts[first + 1]]
+    return np.unique(found, return_inverse=True)[1]
+
+
+def gauge(
+    factors: Sequence[np.ndarray],
+    known: Sequence[np.ndarray] | None = None,
+    groups: Sequence[Sequence[int]] | None = None,
+) -> np.ndarray:
     """Return the directions in which a component is scaled in one mode against the next: they
     change no model value, so that there is no information about them.
 
-    A column of which an entry other than 0 is ``known`` cannot be scaled.
+    A column of which an entry other than 0 is ``known`` cannot be scaled. The modes of one of the
+    ``groups`` are scaled together.
     """
     rank = factors[0].shape[1]
     starts = offsets([len(A) for A in factors]) * rank
     known = [np.zeros(A.shape, bool) for A in factors] if known is None else known
+    groups = [[n] for n in range(len(factors))] if groups is None else groups
     columns = [np.zeros((starts[-1], 0))]
     for r in range(rank):
-        pairs = zip(factors, known, strict=True)
-        loose = [n for n, (A, held) in enumerate(pairs) if not (held[:, r] & (A[:, r] != 0)).any()]
+        loose = [
+            group
+            for group in groups
+            if not any((known[n][:, r] & (factors[n][:, r] != 0)).any() for n in group)
+        ]
         for pair in pairwise(loose):
             direction = np.zeros((starts[-1], 1))
-            for mode, sign in zip(pair, (1.0, -1.0), strict=True):
-                part = direction[starts[mode] : starts[mode + 1], 0].reshape(-1, rank)
-                part[:, r] = sign * factors[mode][:, r]
+            for group, sign in zip(pair, (1.0, -1.0), strict=True):
+                for mode in group:
+                    part = direction[starts[mode] : starts[mode + 1], 0].reshape(-1, rank)
+                    part[:, r] = sign / len(group) * factors[mode][:, r]
             columns.append(direction)
     return np.concatenate(columns, axis=1)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
 
 from smartcpd._common import threads
+from smartcpd._common.factors import equal_modes
 from smartcpd._data.opening import as_storage, in_memory
 from smartcpd._data.storage import Dense, SparseTensor
 from smartcpd._data.storage.observed import stacked_rows
@@ -78,14 +79,24 @@ class Question:
         return [np.asarray(A, dtype=np.float64) for A in self.balanced.factors]
 
     @cached_property
+    def groups(self) -> list[list[int]]:
+        """The modes, those together that share a factor."""
+        return equal_modes(self.factors)
+
+    @cached_property
     def sums(self) -> list[RowSums]:
-        """What the data says about each row alone."""
+        """What the data says about each row alone, in all places that it has."""
         n_threads = threads.resolve(None)
         with threads.limited_to(n_threads):
-            return [
+            found = [
                 slices_of(self.storage, self.loss, self.factors, n, n_threads).at(A)
                 for n, A in enumerate(self.factors)
             ]
+        for group in self.groups:
+            together = reduce(RowSums.plus, (found[n] for n in group))
+            for n in group:
+                found[n] = together
+        return found
 
     def check_bounds(self, method: str) -> None:
         """Raise an error for constraints that information about entries cannot take into
@@ -122,8 +133,13 @@ class Question:
 
     @cached_property
     def unseen(self) -> list[np.ndarray]:
-        """Rows without observed cells."""
-        return self.storage.unobserved_rows()
+        """Rows without observed cells, in any place that they have."""
+        found = self.storage.unobserved_rows()
+        for group in self.groups:
+            common = reduce(np.intersect1d, [found[n] for n in group])
+            for n in group:
+                found[n] = common
+        return found
 
     @property
     def knows_noise(self) -> bool:

@@ -27,6 +27,10 @@ class RowSums(NamedTuple):
     def zeros(cls, n_rows: int, rank: int) -> RowSums:
         return cls(np.zeros(n_rows), np.zeros((n_rows, rank)), np.zeros((n_rows, rank, rank)))
 
+    def plus(self, other: RowSums) -> RowSums:
+        """Return the sums over two sets of slices."""
+        return RowSums(*(a + b for a, b in zip(self, other, strict=True)))
+
     def take(self, rows: np.ndarray, other: RowSums) -> RowSums:
         """Return these sums, with those of another where ``rows`` is true."""
         return RowSums(
