@@ -7,7 +7,7 @@ import pytest
 
 from smartcpd import datasets, metrics
 from smartcpd._common.stacked import stack, unstack
-from smartcpd._fitting.fit import make_settings
+from smartcpd._fitting.settings import make_settings
 from smartcpd._kernels.passes import compiled_fiber_pass
 from smartcpd._methods.descents import JOINED, PRECISIONS, Descents
 from smartcpd._methods.tracker import Tracker

@@ -9,7 +9,7 @@ from scipy.integrate import dblquad, quad
 from smartcpd import datasets, losses
 from smartcpd._common.stacked import offsets, stack
 from smartcpd._data.opening import as_storage
-from smartcpd._fitting.fit import make_settings
+from smartcpd._fitting.settings import make_settings
 from smartcpd._inference.intervals.information import bends_of, information
 from smartcpd._methods.quasi_newton import Region
 from smartcpd._objectives.slices.sums import slices_of

@@ -11,7 +11,8 @@ from smartcpd import SparseTensor, datasets, losses
 from smartcpd._common import threads
 from smartcpd._common.stacked import offsets, stack, unstack
 from smartcpd._data.opening import as_storage
-from smartcpd._fitting.fit import fit, make_settings
+from smartcpd._fitting.fit import fit
+from smartcpd._fitting.settings import make_settings
 from smartcpd._kernels.adam import WORTH_GROUPS
 from smartcpd._methods.base import Task
 from smartcpd._methods.gcp_adam import LEG_CELLS, Adam, GCPAdam

@@ -19,7 +19,7 @@ from smartcpd import datasets
 from smartcpd._app.paper.peers import sparse_data, start_for
 from smartcpd._common import threads
 from smartcpd._common.stacked import stack
-from smartcpd._fitting.fit import make_settings
+from smartcpd._fitting.settings import make_settings
 from smartcpd._methods.base import Task
 from smartcpd._methods.gcp_adam import AdamRun, GCPAdam
 from smartcpd._objectives import objective_of

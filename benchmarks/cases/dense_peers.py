@@ -23,7 +23,7 @@ from smartcpd import SmartCPD, metrics
 from smartcpd._app.paper import peers as paper_peers
 from smartcpd._app.paper.peers import sparse_data
 from smartcpd._common import threads
-from smartcpd._fitting.fit import Report
+from smartcpd._fitting.found import Report
 
 SEEDS = range(920_000, 920_020)
 ITERATIONS = 100

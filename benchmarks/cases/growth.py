@@ -17,7 +17,7 @@ from benchmarks.cases.dense_peers import Reached
 from benchmarks.results import Lines, Method, Result, Row, Spread, Verdict
 from smartcpd import SmartCPD, datasets
 from smartcpd._common import threads
-from smartcpd._fitting.fit import Report
+from smartcpd._fitting.found import Report
 
 SIZES, AIM, SEEDS = (100, 200, 400, 1000), 3e-3, (950_000, 950_001, 950_002)
 

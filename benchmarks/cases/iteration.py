@@ -18,7 +18,7 @@ from smartcpd import datasets, losses
 from smartcpd._common import threads
 from smartcpd._common.stacked import stack
 from smartcpd._data.storage import Dense
-from smartcpd._fitting.fit import make_settings
+from smartcpd._fitting.settings import make_settings
 from smartcpd._methods.smd_phase import Sweeper
 from smartcpd._problem.problem import Problem
 from smartcpd.sampling import Draws

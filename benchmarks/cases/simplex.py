@@ -12,7 +12,7 @@ from benchmarks.cases.dense_peers import Reached
 from benchmarks.results import Bars, Method, Result, Row, Spread, Verdict
 from smartcpd import SmartCPD, datasets, metrics
 from smartcpd._common import threads
-from smartcpd._fitting.fit import Report
+from smartcpd._fitting.found import Report
 
 SEEDS = range(940_000, 940_005)
 AIM, EVENTS, LIMIT = 1e-3, 10_000_000, 60.0

@@ -17,7 +17,7 @@ from benchmarks.results import Method, Result, Row, Spread, Verdict
 from smartcpd import SmartCPD, SparseTensor, datasets
 from smartcpd._common import threads
 from smartcpd._common.stacked import offsets, stack
-from smartcpd._fitting.fit import make_settings
+from smartcpd._fitting.settings import make_settings
 from smartcpd._methods.smd_phase import sampled_gradient
 from smartcpd._objectives import objective_of
 from smartcpd._problem.problem import Problem

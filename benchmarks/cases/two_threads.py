@@ -11,7 +11,7 @@ from benchmarks.results import Method, Result, Row, Spread, Verdict
 from smartcpd import datasets
 from smartcpd._common import threads
 from smartcpd._common.stacked import stack
-from smartcpd._fitting.fit import make_settings
+from smartcpd._fitting.settings import make_settings
 from smartcpd._methods.smd_phase import Sweeper
 from smartcpd._problem.problem import Problem
 from smartcpd.sampling.uniform import Uniform

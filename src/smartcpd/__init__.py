@@ -58,7 +58,8 @@ if TYPE_CHECKING:
     from smartcpd._data.storage import SparseTensor
     from smartcpd._data.tables import from_table
     from smartcpd._estimator import SmartCPD
-    from smartcpd._fitting.fit import decompose, explain
+    from smartcpd._fitting.explaining import explain
+    from smartcpd._fitting.fit import decompose
     from smartcpd._fitting.model import CPModel
     from smartcpd._inference.replication import replicate
     from smartcpd._inference.selection import cross_validate, select
@@ -113,7 +114,7 @@ _FOUND_IN = {
     "choose_loss": "_problem.loss_choice",
     "cross_validate": "_inference.selection",
     "decompose": "_fitting.fit",
-    "explain": "_fitting.fit",
+    "explain": "_fitting.explaining",
     "from_table": "_data.tables",
     "read": "_data.files",
     "replicate": "_inference.replication",

@@ -5,7 +5,8 @@ import pieces
 import pytest
 
 from smartcpd import SparseTensor, losses
-from smartcpd._fitting.fit import explain, fit
+from smartcpd._fitting.explaining import explain
+from smartcpd._fitting.fit import fit
 from smartcpd.errors import InvalidDataError
 from smartcpd.losses.base import Data
 
@@ -35,6 +36,15 @@ def test_the_same_fit_in_other_units(solver):
         assert found.loss / unit**2 == pytest.approx(0.5 * np.mean(residual**2), rel=1e-9)
         assert "X was divided by" in found.status.reason
     assert np.array_equal(small.model.full() / SMALL, large.model.full() / LARGE)
+
+
+def test_a_smaller_model_to_begin_with():
+    """In other units, too, components are added to it."""
+    small = fit(X * SMALL, 1, random_state=0, progress=False).model
+    found = fitted(X * SMALL, init=small)
+    assert relative_error(found.model, X * SMALL, SMALL) < 0.5 * relative_error(
+        small, X * SMALL, SMALL
+    )
 
 
 @pytest.mark.parametrize("name", pieces.LOSSES)

@@ -11,8 +11,10 @@ import numpy as np
 from smartcpd._data.storage.weights import slice_weights
 from smartcpd._estimator.judging import MeetsNewData
 from smartcpd._fitting.consensus import Consensus
-from smartcpd._fitting.fit import CHECKPOINT_EVERY, MAX_EPOCHS, TOL, Report, fit
+from smartcpd._fitting.fit import fit
+from smartcpd._fitting.found import Report
 from smartcpd._fitting.model import CPModel
+from smartcpd._fitting.settings import CHECKPOINT_EVERY, MAX_EPOCHS, TOL
 from smartcpd._fitting.warning import warn_of
 from smartcpd._inference.streaming import arrivals
 from smartcpd._methods.base import Method

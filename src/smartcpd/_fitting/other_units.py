@@ -38,13 +38,13 @@ class OtherUnits:
 
     def fit(self, parameters: dict[str, Any], fit: Callable[..., Any]) -> Any:
         """Fit in other units; ``parameters`` are those of `fit`, without the data."""
-        callback, init = parameters["callback"], parameters["init"]
+        callback = parameters["callback"]
         changed = {
             "rank": self.problem.rank,
             "loss": self.loss,
             "mask": None,
             "weights": None,
-            "init": init if isinstance(init, str) else self._moved(init, -1),
+            "init": self._start(parameters["init"]),
             "callback": None if callback is None else lambda report: callback(self._report(report)),
         }
         found = fit(_divided(self.problem.storage, self.exponent), **(parameters | changed))
@@ -64,6 +64,11 @@ class OtherUnits:
             status=found.status._replace(reason=f"{found.status.reason} {remark}"),
             consensus=agreed,
         )
+
+    def _start(self, init: Any) -> Any:
+        if isinstance(init, CPModel):
+            return replace(init, factors=self._moved(init.factors, -1))
+        return init if isinstance(init, str) else self._moved(init, -1)
 
     def _moved(self, factors: Any, sign: int) -> list[np.ndarray]:
         return [np.ldexp(np.asarray(A), sign * self.shares[n]) for n, A in enumerate(factors)]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from smartcpd._common import threads
-from smartcpd._fitting.fit import Fit
+from smartcpd._fitting.found import Fit
 from smartcpd._fitting.mean_loss import mean_loss
 from smartcpd._fitting.model import CPModel
 from smartcpd._fitting.shares import Readable, readable

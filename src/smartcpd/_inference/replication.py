@@ -13,9 +13,10 @@ from smartcpd._common.factors import best_pairs, mode_cosines
 from smartcpd._data.labelled import taken_off
 from smartcpd._data.opening import as_storage, in_memory
 from smartcpd._data.storage.parts import part_of
-from smartcpd._fitting.fit import fit, generator
+from smartcpd._fitting.fit import fit
 from smartcpd._fitting.model import CPModel
 from smartcpd._fitting.ranking import mode_number
+from smartcpd._fitting.settings import generator
 from smartcpd._inference.selection.trials import checked_parameters
 from smartcpd._problem.problem import check_integer
 from smartcpd.errors import InvalidDataError, InvalidParameterError, MissingExtraError

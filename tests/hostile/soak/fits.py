@@ -29,7 +29,8 @@ from ledger import Ledger
 
 from smartcpd._common.stacked import stack
 from smartcpd._data.storage import Dense, SparseTensor
-from smartcpd._fitting.fit import Fit, fit
+from smartcpd._fitting.fit import fit
+from smartcpd._fitting.found import Fit
 from smartcpd._objectives.cell_sample import CellSample
 from smartcpd._objectives.kkt import relative_kkt_residual
 from smartcpd.errors import SmartCPDError

@@ -17,7 +17,7 @@ import numpy as np
 from smartcpd._common import threads
 from smartcpd._common.stacked import stack
 from smartcpd._data.storage import Dense
-from smartcpd._fitting.fit import make_settings
+from smartcpd._fitting.settings import make_settings
 from smartcpd._kernels.gather import compiled_reading
 from smartcpd._methods.gcp_adam import Adam, GCPAdam
 from smartcpd._methods.smd_phase import Sweeper

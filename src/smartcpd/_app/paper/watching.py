@@ -14,7 +14,7 @@ from typing import Any
 
 from smartcpd._app.paper.contenders import Contender, Factors, Snapshot, Task
 from smartcpd._estimator import SmartCPD
-from smartcpd._fitting.fit import Report
+from smartcpd._fitting.found import Report
 
 SPACING = 1.12
 """Each snapshot is later than the one before by at least this factor: axes are logarithmic."""

@@ -19,8 +19,9 @@ import numpy as np
 
 from smartcpd._common import threads
 from smartcpd._common.stacked import parts, stack, unstack
-from smartcpd._fitting.fit import fit, make_settings
+from smartcpd._fitting.fit import fit
 from smartcpd._fitting.model import CPModel
+from smartcpd._fitting.settings import make_settings
 from smartcpd._inference.selection.folds import Fold
 from smartcpd._inference.selection.scores import Mean, mean_over
 from smartcpd._methods.merging import merged

@@ -11,8 +11,8 @@ import numpy as np
 from smartcpd._data.labelled import taken_off
 from smartcpd._data.opening import as_storage, in_memory
 from smartcpd._data.storage import Storage
-from smartcpd._fitting.fit import generator
 from smartcpd._fitting.model import CPModel
+from smartcpd._fitting.settings import generator
 from smartcpd._inference.selection.candidates import Candidate, as_candidate
 from smartcpd._inference.selection.folds import make_folds
 from smartcpd._inference.selection.scores import FoldScore, Mean, difference, summed

@@ -11,7 +11,8 @@ import numpy as np
 
 from smartcpd._common import threads
 from smartcpd._data.storage import Storage
-from smartcpd._fitting.fit import Fit, fit
+from smartcpd._fitting.fit import fit
+from smartcpd._fitting.found import Fit
 from smartcpd._fitting.model import CPModel
 from smartcpd._inference.selection.candidates import Candidate
 from smartcpd._objectives import objective_of

@@ -17,8 +17,9 @@ import numpy as np
 
 from smartcpd._common import threads
 from smartcpd._data.storage import Storage
-from smartcpd._fitting.fit import TOL, fit
+from smartcpd._fitting.fit import fit
 from smartcpd._fitting.model import CPModel
+from smartcpd._fitting.settings import TOL
 from smartcpd._inference.selection.candidates import Candidate
 from smartcpd._inference.selection.folds import Fold
 from smartcpd._inference.selection.scores import FoldScore, scored

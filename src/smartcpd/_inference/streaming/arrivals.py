@@ -12,7 +12,7 @@ import numpy as np
 from smartcpd._common import threads
 from smartcpd._data.labels import Mode
 from smartcpd._data.storage import Dense
-from smartcpd._fitting.fit import Fit
+from smartcpd._fitting.found import Fit
 from smartcpd._fitting.model import CPModel
 from smartcpd._inference.streaming.early import EarlySlices
 from smartcpd._inference.streaming.growing import check_growth, first_past, grow

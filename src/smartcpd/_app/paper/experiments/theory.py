@@ -12,7 +12,7 @@ from smartcpd._app.paper.experiment import Experiment, Options, Plan
 from smartcpd._app.paper.runs import Runs
 from smartcpd._app.paper.tables import Table, number
 from smartcpd._estimator import SmartCPD
-from smartcpd._fitting.fit import Report
+from smartcpd._fitting.found import Report
 from smartcpd._fitting.model import CPModel
 from smartcpd.metrics import stationarity
 
