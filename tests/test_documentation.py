@@ -12,9 +12,9 @@ import pytest
 
 import smartcpd
 from smartcpd import errors
+from smartcpd._fitting.answers.diagnosis import Diagnosis
+from smartcpd._fitting.answers.intervals import Intervals
 from smartcpd._fitting.consensus.result import Consensus
-from smartcpd._inference.diagnosis.result import Diagnosis
-from smartcpd._inference.intervals.result import Intervals
 from smartcpd._inference.selection.cross_validation import CrossValidation
 from smartcpd._inference.selection.result import Selection
 from smartcpd._problem.history import History, Status

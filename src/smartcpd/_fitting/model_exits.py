@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self, overload
 
 from smartcpd._common.doors import doors
 from smartcpd.losses import Loss
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import xarray
+
+    from smartcpd._fitting.answers.intervals import Intervals
+    from smartcpd._fitting.answers.relations import Relations
 
 
 class GoesElsewhere:
@@ -39,7 +47,7 @@ class GoesElsewhere:
         return doors.save(self, path)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], loss: Loss | str | None = None) -> Any:
+    def load(cls, path: str | os.PathLike[str], loss: Loss | str | None = None) -> Self:
         """Read a model written by `save`.
 
         Parameters
@@ -56,6 +64,16 @@ class GoesElsewhere:
         """
         return doors.load(path, loss)
 
+    @overload
+    def top(
+        self, component: None = None, mode: int | str | None = None, k: int = 10
+    ) -> list[dict[str, Any]]: ...
+    @overload
+    def top(
+        self, component: int, mode: None = None, k: int = 10
+    ) -> dict[str, list[tuple[Any, float]]]: ...
+    @overload
+    def top(self, component: int, mode: int | str, k: int = 10) -> list[tuple[Any, float]]: ...
     def top(self, component: int | None = None, mode: int | str | None = None, k: int = 10) -> Any:
         """Return the rows that components speak of most, with their shares as on the page.
 
@@ -88,8 +106,13 @@ class GoesElsewhere:
         return doors.top(self, component, mode, k)
 
     def relate(
-        self, mode: int | str, table: Any, *, on: str | None = None, intervals: Any = None
-    ) -> Any:
+        self,
+        mode: int | str,
+        table: Any,
+        *,
+        on: str | None = None,
+        intervals: Intervals | None = None,
+    ) -> Relations:
         """Compare the loadings of a mode with what a table says of its rows.
 
         Numbers are compared by rank correlation, groups by whether their loadings rank alike; the
@@ -124,7 +147,7 @@ class GoesElsewhere:
         """
         return doors.relate(self, mode, table, on=on, intervals=intervals)
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> pandas.DataFrame:
         """Return the factors as a pandas DataFrame, a row for each entry.
 
         Its columns are mode, label, component (counted from 1) and value. Labels are as they are in
@@ -132,11 +155,11 @@ class GoesElsewhere:
         """
         return doors.to_frame(self)
 
-    def to_polars(self) -> Any:
+    def to_polars(self) -> polars.DataFrame:
         """Return the factors as a Polars DataFrame; columns as for `to_frame`, labels as text."""
         return doors.to_polars(self)
 
-    def to_xarray(self) -> Any:
+    def to_xarray(self) -> xarray.Dataset:
         """Return the model as an xarray Dataset: weights, and a variable a mode with its labels."""
         return doors.to_xarray(self)
 
@@ -200,7 +223,7 @@ class GoesElsewhere:
         return doors.to_tensorly(self)
 
     @classmethod
-    def from_tensorly(cls, cp: Any, loss_function: Loss | str | None = None) -> Any:
+    def from_tensorly(cls, cp: Any, loss_function: Loss | str | None = None) -> Self:
         """Make a model from a TensorLy CPTensor or a pair (weights, factors)."""
         return doors.from_tensorly(cp, loss_function)
 
@@ -209,7 +232,7 @@ class GoesElsewhere:
         return doors.to_pyttb(self)
 
     @classmethod
-    def from_pyttb(cls, ktensor: Any, loss_function: Loss | str | None = None) -> Any:
+    def from_pyttb(cls, ktensor: Any, loss_function: Loss | str | None = None) -> Self:
         """Make a model from a ``pyttb.ktensor``."""
         return doors.from_pyttb(ktensor, loss_function)
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from smartcpd._common.doors import doors
 from smartcpd._data.labelled import LabelledTensor
+from smartcpd._objectives import Estimate
+
+if TYPE_CHECKING:
+    from smartcpd._fitting.answers.diagnosis import Diagnosis
+    from smartcpd._fitting.answers.intervals import Intervals
 
 
 class MeetsData:
@@ -41,7 +46,7 @@ class MeetsData:
 
     def loss_estimate(
         self, X: Any, absent: str = "zero", *, mask: Any = None, weights: Any = None
-    ) -> Any:
+    ) -> Estimate:
         """Return the mean loss on X and its standard error.
 
         The error is 0, the loss exact, for dense data, for losses whose zeros sum up in closed form
@@ -70,7 +75,7 @@ class MeetsData:
         weights: Any = None,
         constraint: Any = "auto",
         compare_ranks: bool = False,
-    ) -> Any:
+    ) -> Diagnosis:
         """Find out what may be wrong with this model of data X, and what to do about it.
 
         It looks for dead, duplicate and diverging components, a fit that had not come to its end,
@@ -281,7 +286,7 @@ class MeetsData:
         absent: str = "zero",
         mask: Any = None,
         weights: Any = None,
-    ) -> Any:
+    ) -> Intervals:
         """Return intervals for loadings and weights: how sure the data is about them.
 
         They are about the normalised model, columns of unit length with their scale in the weights,

@@ -3,139 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from smartcpd._common.doors import doors
 from smartcpd._data.labels import Mode
+from smartcpd._fitting.answers.intervals import Intervals
+from smartcpd._fitting.answers.relations import GroupMean, Relation, Relations
 from smartcpd._fitting.model import CPModel
 from smartcpd._fitting.ranking import mode_number
-from smartcpd._inference.intervals.result import Intervals
-from smartcpd.errors import InvalidDataError, InvalidParameterError, MissingExtraError
+from smartcpd.errors import InvalidDataError, InvalidParameterError
 
 FEWEST = 3
 """The least number of rows that a relation can be judged by."""
-
-
-class Relation(NamedTuple):
-    """How the loadings of one component go with one column of the table.
-
-    Attributes
-    ----------
-    component : int
-        Counted from 1.
-    column : str
-        The column of the table.
-    kind : str
-        "number" for a rank correlation (Spearman), "group" for a comparison of groups
-        (Kruskal and Wallis).
-    statistic : float
-        The correlation, between -1 and 1; or the share of the variance of ranks that lies between
-        the groups, between 0 and 1.
-    p : float
-        The probability of a relation at least as strong if there were none.
-    q : float
-        The same, corrected for the number of relations that were looked at (Benjamini and
-        Hochberg).
-    n : int
-        Number of rows for which both are known.
-    """
-
-    component: int
-    column: str
-    kind: str
-    statistic: float
-    p: float
-    q: float
-    n: int
-
-
-class GroupMean(NamedTuple):
-    """The mean loading of a group of rows, with its interval where intervals were given."""
-
-    component: int
-    column: str
-    group: str
-    n: int
-    mean: float
-    lower: float
-    upper: float
-
-
-@dataclass(frozen=True, eq=False)
-class Relations:
-    """How the loadings of a mode go with the columns of a table.
-
-    Loadings are those of the normalised model: columns of unit length.
-
-    Attributes
-    ----------
-    model : CPModel
-        The normalised model.
-    mode : int
-        The mode, by number.
-    columns : dict of arrays
-        What the table says of the rows of the mode, in their order; numbers as float64 with NaN,
-        groups as text with "" where nothing is known.
-    rows : tuple of Relation
-        One for each component and column, in this order.
-    groups : tuple of GroupMean
-        The mean loadings of groups.
-    unknown : tuple of str
-        Rows of the mode that the table does not name.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from smartcpd import CPModel
-    >>> model = CPModel([np.array([[1.0], [2.0], [3.0]]), np.ones((2, 1))])
-    >>> found = model.relate(0, {"age": [10, 30, 50]})
-    >>> round(found.rows[0].statistic, 3)
-    1.0
-    """
-
-    model: CPModel
-    mode: int
-    columns: dict[str, np.ndarray]
-    rows: tuple[Relation, ...]
-    groups: tuple[GroupMean, ...]
-    unknown: tuple[str, ...] = ()
-
-    def to_frame(self) -> Any:
-        """Return the relations as a pandas DataFrame, the strongest first."""
-        pd = _pandas()
-        ordered = sorted(self.rows, key=lambda row: row.q)
-        return pd.DataFrame(ordered, columns=Relation._fields)
-
-    def groups_frame(self) -> Any:
-        """Return the mean loadings of groups as a pandas DataFrame."""
-        return _pandas().DataFrame(self.groups, columns=GroupMean._fields)
-
-    def plot(self, column: str | None = None) -> Any:
-        """Draw one column against the loadings; see `smartcpd.plots.plot_relation`."""
-        return doors.plot_relation(self, column)
-
-    def __repr__(self) -> str:
-        clear = sum(row.q < 0.05 for row in self.rows)
-        name = self.model.named_modes[self.mode].name
-        return (
-            f"Relations({name!r} with {len(self.columns)} columns, {clear} of {len(self.rows)} "
-            "clear at q < 0.05)"
-        )
-
-    def __str__(self) -> str:
-        lines = ["component  column                    kind    statistic        q     n"]
-        for row in sorted(self.rows, key=lambda row: row.q):
-            name = row.column if len(row.column) <= 24 else row.column[:23] + "…"
-            lines.append(
-                f"{row.component:>9}  {name:<24}  {row.kind:<6}  {row.statistic:>9.2f}  "
-                f"{row.q:>7.2g}  {row.n:>4}"
-            )
-        if self.unknown:
-            lines.append(f"{len(self.unknown)} rows are not in the table: {self.unknown[0]}, ...")
-        return "\n".join(lines)
 
 
 def relate(
@@ -304,11 +184,3 @@ def _group_means(
             # Loadings of different rows are taken as if their errors were independent.
             low, high = (float(np.sqrt(np.sum(side[own, r] ** 2))) / n for side in (below, above))
             yield GroupMean(r + 1, name, str(group), n, mean, mean - low, mean + high)
-
-
-def _pandas() -> Any:
-    try:
-        import pandas as pd
-    except ImportError:
-        raise MissingExtraError("pandas", "pandas", "Relations as a DataFrame") from None
-    return pd

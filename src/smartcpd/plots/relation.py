@@ -10,7 +10,7 @@ from smartcpd.errors import InvalidParameterError
 from smartcpd.plots.figure import BLUE, GREY, bare, pyplot
 
 if TYPE_CHECKING:
-    from smartcpd._inference.relations import Relations
+    from smartcpd._fitting.answers.relations import Relations
 
 ACROSS = 4
 """Panels that stand side by side."""

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from smartcpd._fitting.answers.diagnosis import Finding, Severity
 from smartcpd._inference.diagnosis.case import Case, listed
-from smartcpd._inference.diagnosis.result import Finding, Severity
 from smartcpd._strategies.repair import DEAD, SAME, flaws
 from smartcpd.losses.base import CERTAIN
 

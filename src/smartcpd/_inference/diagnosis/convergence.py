@@ -9,8 +9,8 @@ import numpy as np
 
 from smartcpd._common import threads
 from smartcpd._common.stacked import stack
+from smartcpd._fitting.answers.diagnosis import Finding, Severity
 from smartcpd._inference.diagnosis.case import Case, listed
-from smartcpd._inference.diagnosis.result import Finding, Severity
 from smartcpd._objectives import objective_of
 from smartcpd._objectives.cell_sample import CellSample
 from smartcpd._objectives.dense import DenseObjective

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from smartcpd._fitting.answers.diagnosis import Finding, Severity
 from smartcpd._inference.diagnosis.case import Case
-from smartcpd._inference.diagnosis.result import Finding, Severity
 from smartcpd._inference.diagnosis.trial import tried
 
 BEYOND_CHANCE = 4.0

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from smartcpd._data.storage.observed import stacked_rows
+from smartcpd._fitting.answers.diagnosis import Finding, Severity
 from smartcpd._inference.diagnosis.case import Case, listed, row_name
-from smartcpd._inference.diagnosis.result import Finding, Severity
 from smartcpd.losses import Dispersion
 from smartcpd.quality.result import HotCell
 

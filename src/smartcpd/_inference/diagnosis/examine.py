@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from smartcpd._data.opening import in_memory
+from smartcpd._fitting.answers.diagnosis import Diagnosis, Finding, Severity
 from smartcpd._fitting.consensus import Consensus
 from smartcpd._fitting.model import CPModel
 from smartcpd._inference.diagnosis import (
@@ -19,7 +20,6 @@ from smartcpd._inference.diagnosis import (
     ranks,
 )
 from smartcpd._inference.diagnosis.case import Case, shared_evenly
-from smartcpd._inference.diagnosis.result import Diagnosis, Finding, Severity
 from smartcpd._inference.diagnosis.tallies import Tallies
 from smartcpd._inference.rank_check import checked_rank
 from smartcpd._problem.history import History, Status

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from smartcpd._data.storage import Dense, SparseTensor, Storage
+from smartcpd._fitting.answers.diagnosis import Finding, Severity
 from smartcpd._inference.diagnosis.case import NAMED, Case, listed, row_name
-from smartcpd._inference.diagnosis.result import Finding, Severity
 from smartcpd.losses import Data
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from smartcpd._fitting.answers.diagnosis import Finding, Severity
 from smartcpd._inference.diagnosis.case import Case
-from smartcpd._inference.diagnosis.result import Finding, Severity
 from smartcpd._inference.rank_check import Suits
 
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from smartcpd._common.doors import doors
 from smartcpd._common.extras import required
-from smartcpd._fitting.model import CPModel
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,8 @@ class Intervals:
     True
     """
 
-    model: CPModel
+    model: Any
+    """A `CPModel`, which names this class as what a method of its returns."""
     lower: list[np.ndarray]
     upper: list[np.ndarray]
     weights_lower: np.ndarray
@@ -71,7 +71,7 @@ class Intervals:
         """Draw loadings with their intervals; see `smartcpd.plots.plot_intervals`."""
         return doors.plot_intervals(self, component, mode, ax)
 
-    def contains(self, other: CPModel) -> list[np.ndarray]:
+    def contains(self, other: Any) -> list[np.ndarray]:
         """Say which loadings of another model lie in the intervals, in one array a mode.
 
         The other model is normalised and aligned with this one first.
