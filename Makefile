@@ -1,6 +1,6 @@
-# Two commands: `make demo` goes from a table of flights to a page about them, `make test` runs
-# every check. `make docs` builds the site, `make docs-serve` shows it; `make cluster-demo` shows a
-# fit on a cluster of processes.
+# Two commands: `make demo` goes from a table of flights to a page about them, `make test` checks
+# the code; `make test-slow` adds what takes long. `make docs` builds the site, `make docs-serve`
+# shows it; `make cluster-demo` shows a fit on a cluster of processes.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -11,7 +11,7 @@ SITE_READY := $(VENV)/.site-ready
 export PYTHONDONTWRITEBYTECODE :=
 PIP := $(BIN)/python -m pip install --quiet --no-compile
 
-.PHONY: demo cluster-demo docs docs-quick docs-serve test test-lowest soak lint bench bench-quick clean
+.PHONY: demo cluster-demo docs docs-quick docs-serve test test-slow test-lowest soak lint bench bench-quick clean
 
 demo: $(READY)
 	$(PIP) --group demo
@@ -42,7 +42,11 @@ SITE = $(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going -b html do
 	&& SMARTCPD_ALL_PAGES=1 $(BIN)/python -m pytest -n 0 tests/test_pages.py
 
 test: $(READY) lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -m "not slow"
+
+# Longer studies, kills, clusters and builds: a second or more each. They run before a change lands.
+test-slow: $(READY)
+	$(BIN)/python -m pytest -m slow
 
 # Attacks on every promise for so many SECONDS, from a SEED: damaged files, odd fits, kills, faults of
 # the file system, threads and forks, clusters. One part alone: make soak PART=kills.

@@ -83,6 +83,7 @@ class TestOptimum:
         assert found.status.converged
         assert found.loss <= best.loss + 1e-5
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("loss", ["poisson-log", "bernoulli-logit", "huber(1)", "rayleigh"])
     def test_of_other_losses_beats_stochastic_steps(self, loss):
         rng = np.random.default_rng(0)
@@ -98,6 +99,7 @@ class TestOptimum:
         found = fit(X, 5, "poisson", random_state=0)
         assert found.loss <= oracle(X, truth, "poisson").loss + 1e-4
 
+    @pytest.mark.slow
     def test_is_in_doubt_where_other_components_fit_as_well(self):
         X, _ = datasets.count((12, 12, 3), 6, a_max=1.0, random_state=0)
         assert "The data does not decide" in fit(X, 6, "poisson", random_state=0).status.reason
@@ -215,6 +217,7 @@ class TestOddData:
         assert np.isfinite(found.loss)
         assert found.loss <= 0.5 * np.mean(X**2) + 1e-9 or found.loss <= np.mean(X**2) + 1e-9
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("loss", ["gaussian", "poisson", "beta(1.5)"])
     @pytest.mark.parametrize("value", [0.0, 3.0])
     def test_constant_data(self, loss, value):

@@ -92,6 +92,7 @@ def killing(monkeypatch):
     return set_to
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FITS)
 def test_killed_and_resumed_many_times(name, killing, tmp_path):
     X, loss, parameters = FITS[name]

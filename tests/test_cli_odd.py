@@ -118,6 +118,7 @@ class TestTables:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
         assert "nothing on standard input" in run("check", "-")[2]
 
+    @pytest.mark.slow
     def test_lost_rows_are_told_on_standard_error(self, tmp_path):
         lines = [f"{'' if i % 20 == 0 else 'abc'[i % 3]},{i % 4}" for i in range(200)]
         (tmp_path / "t.csv").write_text("\n".join(["a,b", *lines]))
@@ -267,6 +268,7 @@ class TestBadMoments:
             "zero); --debug shows where."
         ]
 
+    @pytest.mark.slow
     def test_a_terminal_without_unicode(self):
         Path("t.csv").write_text("a,b\n" + "😀,Zürich\nx,y\n😀,y\n" * 5, encoding="utf-8")
         done = subprocess.run(

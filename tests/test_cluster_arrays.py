@@ -75,6 +75,7 @@ def test_a_file_that_workers_cannot_share_is_refused(planted, client, tmp_path):
             fitted(data, client)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["lbfgs", "mm"])
 def test_full_passes_are_sums_over_what_workers_have(planted, client, solver):
     array, _, path = planted

@@ -129,6 +129,7 @@ def test_where_nothing_can_be_written_code_is_kept_for_the_process(tmp_path, mon
     assert tmp_path not in own.parents
 
 
+@pytest.mark.slow
 def test_a_file_that_was_cut_short_is_compiled_again(sources):
     assert run(BLOCK, sources)[0][0].split() == ["2.0", "1"]
     for path in (sources.parent / "cache").rglob("*.nb[ic]"):
@@ -203,6 +204,7 @@ print(len(kernel.stats.cache_misses))
 """
 
 
+@pytest.mark.slow
 def test_what_another_process_compiled_ahead_is_found(sources):
     assert run(AHEAD, sources)[0][0].split() == ["0"]
 
@@ -215,6 +217,7 @@ def test_what_a_dense_search_needs_later_can_be_named():
         assert callable(getattr(module, f"compiled_{function}"))
 
 
+@pytest.mark.slow
 def test_a_second_process_does_not_compile():
     # The first may find on disk what other tests have left there.
     [first], [second] = (run(FIT, PACKAGE.parent) for _ in range(2))
@@ -222,6 +225,7 @@ def test_a_second_process_does_not_compile():
     assert first[0] == second[0]
 
 
+@pytest.mark.slow
 def test_an_edit_of_what_is_compiled_recompiles(sources):
     def edit(name):
         path = sources / "smartcpd" / name
@@ -243,6 +247,7 @@ def test_an_edit_of_what_is_compiled_recompiles(sources):
     assert edit("losses/gaussian.py") == (20.0, 1)
 
 
+@pytest.mark.slow
 def test_a_custom_loss_is_never_kept_on_disk(sources):
     assert run(CUSTOM, sources)[0][0].split() == ["4.0", "8.0"]
     assert not list((sources.parent / "cache").rglob("*.nbi"))

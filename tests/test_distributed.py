@@ -8,7 +8,7 @@ import pytest
 
 from smartcpd import SmartCPD, SparseTensor, datasets, losses
 from smartcpd._objectives import objective_of
-from smartcpd.distributed import Cluster, pool, sharing
+from smartcpd.distributed import Cluster, heartbeats, pool, sharing
 from smartcpd.distributed.tensor import ShardedTensor
 from smartcpd.distributed.worker import Shard
 from smartcpd.errors import ClusterError, IncompatibleError, InvalidDataError, InvalidParameterError
@@ -127,6 +127,7 @@ def test_lists_that_do_not_fit_together_are_refused():
         held_parts([sparse, np.zeros((3, 20, 10))])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("phase", ["2 local", "mm"])
 def test_a_killed_worker_loses_nothing(client, folder, in_memory, phase):
     pids, killed = list(client.run(os.getpid).values()), []
@@ -142,6 +143,7 @@ def test_a_killed_worker_loses_nothing(client, folder, in_memory, phase):
     assert "moved to another worker" in fit.status_.reason
 
 
+@pytest.mark.slow
 def test_a_worker_that_stands_still_is_not_waited_for(client, folder, in_memory, monkeypatch):
     monkeypatch.setattr(pool, "LEAST_PATIENCE", 1.0)
     pids, stopped = list(client.run(os.getpid).values()), []
@@ -155,6 +157,31 @@ def test_a_worker_that_stands_still_is_not_waited_for(client, folder, in_memory,
         fit = _fitted(Cluster(client, local_updates=2), folder, callback=stop)
     finally:
         os.kill(pids[0], signal.SIGCONT)
+    assert stopped
+    assert fit.loss_ == pytest.approx(in_memory, rel=1e-3)
+    assert "moved to another worker" in fit.status_.reason
+
+
+def test_a_worker_that_has_all_shards_and_stands_still_is_not_waited_for(
+    client, folder, in_memory, monkeypatch
+):
+    """No other answer tells that this one is late; its silence does."""
+    monkeypatch.setattr(heartbeats, "SILENCE", 2.0)
+    addresses = client.run(os.getpid)
+    home, stopped = min(addresses), []
+    monkeypatch.setattr(
+        pool, "lightest", lambda workers, homes: home if home in workers else workers[0]
+    )
+
+    def stop(report):
+        if report.record.phase == "mm" and not stopped:
+            stopped.append(home)
+            os.kill(addresses[home], signal.SIGSTOP)
+
+    try:
+        fit = _fitted(Cluster(client, local_updates=2), folder, callback=stop)
+    finally:
+        os.kill(addresses[home], signal.SIGCONT)
     assert stopped
     assert fit.loss_ == pytest.approx(in_memory, rel=1e-3)
     assert "moved to another worker" in fit.status_.reason

@@ -30,6 +30,7 @@ def joined(*pieces, mode=0):
     return early.joined().tensor
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_thin_slabs_end_near_the_fit_of_all_data(seed):
     data, _ = datasets.count((60, 40, 30), 5, random_state=seed)

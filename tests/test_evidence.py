@@ -96,6 +96,7 @@ def test_is_nothing_where_the_loss_does_not_bend_upwards():
     assert evidence(Problem.build(X, RANK, hill), stack(factors)) == -np.inf
 
 
+@pytest.mark.slow
 def test_decides_between_solutions_that_the_data_does_not_tell_apart():
     X, _ = datasets.count((12, 12, 3), 6, a_max=1.0, random_state=0)
     problem = Problem.build(X, 6, "poisson")

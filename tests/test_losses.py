@@ -190,6 +190,7 @@ class TestEvery:
         assert math.isfinite(loss.derivative(1.0, 0.0, p))
 
 
+@pytest.mark.slow
 def test_single_precision_is_not_widened():
     real = types.float32
     widened = []
@@ -323,6 +324,7 @@ class TestCustom:
         for result in fits:
             assert result.loss == pytest.approx(4 * gaussian.loss, rel=0.02)
 
+    @pytest.mark.slow
     def test_two_losses_of_one_name_do_not_mix(self):
         X = np.random.default_rng(0).uniform(1, 2, (5, 4, 3))
         small = losses.custom(lambda x, m: (x - m) * (x - m), lambda x, m: 2.0 * (m - x))

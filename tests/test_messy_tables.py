@@ -32,6 +32,7 @@ def rows_of_pandas(path):
     return len(pd.read_csv(path, low_memory=False, **with_names))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OPTIONS)
 def test_the_command_that_check_suggests(name):
     path = Path(FOLDER) / "messy" / f"{name}.csv.gz"

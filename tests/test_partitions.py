@@ -147,6 +147,7 @@ def test_a_row_is_never_divided(tmp_path):
     assert all(b[0] == a[1] + 1 for a, b in pairwise(rows))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["poisson", "gaussian"])
 def test_a_fit_in_parts_is_as_good_as_in_memory(counts, folder, loss):
     settings = {"random_state": 0, "constraint": "nonnegative"}
@@ -160,6 +161,7 @@ def test_a_fit_in_parts_is_as_good_as_in_memory(counts, folder, loss):
         np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.slow
 def test_observed_cells_alone_are_fitted_in_parts(tmp_path):
     dense, _ = datasets.gaussian((150, 40, 30), 2, random_state=0)
     cells = np.unique(np.random.default_rng(0).integers(0, dense.shape, (36_000, 3)), axis=0)

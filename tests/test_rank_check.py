@@ -22,6 +22,7 @@ def planted():
     return smartcpd.datasets.count((25, 20, 15), rank=3, a_max=1.5, random_state=1).data
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rank", "suits"), [(1, Suits.LOW), (3, Suits.WELL), (6, Suits.HIGH)])
 def test_dense_and_sparse_counts(planted, rank, suits):
     before = planted.copy()

@@ -21,6 +21,7 @@ def planted(seed, own_rows=1):
     return rng.poisson(mean)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("seed", "is_sparse"), [(0, False), (1, True)])
 def test_stable_and_unstable_components_are_told_apart(seed, is_sparse):
     X = planted(seed)

@@ -300,6 +300,7 @@ def test_without_scripts_it_still_says_everything(opened):
     assert page.locator("form.search").is_hidden()
 
 
+@pytest.mark.slow
 def test_on_paper(opened):
     page = opened()
     page.emulate_media(media="print")

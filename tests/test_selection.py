@@ -234,6 +234,7 @@ class TestErrors:
 
 
 class TestCoreConsistency:
+    @pytest.mark.slow
     def test_high_for_the_right_rank_only(self):
         X, truth = datasets.gaussian((20, 18, 16), 2, snr=20.0, nonnegative=False, random_state=0)
         right, *wrong = (

@@ -27,6 +27,7 @@ def same_bits(one, two):
 class TestRecovery:
     """Planted factors come back, as well as the noise allows."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("planted", "loss", "bound"),
         [
@@ -48,6 +49,7 @@ class TestRecovery:
         result = fit(planted.data, rank, loss, random_state=1, max_epochs=1000)
         assert factor_mse(result.model.factors, planted.factors) < bound
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("shape", [(60, 50), (25, 20, 15), (9, 8, 7, 6), (9, 8, 8, 7, 7)])
     def test_the_fit_is_better_than_the_truth_at_any_order(self, shape):
         X, factors = datasets.count(shape, 2, a_max=1.5, random_state=0)
@@ -418,6 +420,7 @@ class TestStructure:
 
 
 class TestWhatUsersMeet:
+    @pytest.mark.slow
     @pytest.mark.parametrize("step", ["auto", "mixed"])
     @pytest.mark.parametrize("loss", ["gamma", "rayleigh"])
     def test_noisy_positive_data_is_fitted_as_well_as_the_truth_fits_it(self, loss, step):

@@ -92,6 +92,7 @@ def test_slices_of_which_nothing_is_known_are_zero():
     assert distance(np.delete(A, 4, 0), np.delete(est.factors_[0], 4, 0)) < 1e-4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["box(20, 90)", "sparsity(1e-4)", "simplex"])
 def test_the_constraint_of_the_mode_holds(name):
     X = data_of("poisson")

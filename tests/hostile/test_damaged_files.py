@@ -28,6 +28,7 @@ def read_in_child(folder, *kinds):
     return subprocess.run(script, capture_output=True, text=True, timeout=60 + COUNT)
 
 
+@pytest.mark.slow
 def test_damaged_files_of_every_kind(tmp_path):
     done = read_in_child(tmp_path)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-2000:]

@@ -6,6 +6,7 @@ import pytest
 from smartcpd._fitting.fit import fit
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_a_default_fit_finds_what_is_there(seed):
     """Least squares under two names have the same minimum, up to a constant in x."""

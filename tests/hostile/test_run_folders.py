@@ -33,6 +33,7 @@ def raising(error):
 
 
 class TestForce:
+    @pytest.mark.slow
     def test_an_old_run_outlives_one_that_fails(self, counts, run, monkeypatch):
         assert run(*counts)[0] == 0
         before = content()

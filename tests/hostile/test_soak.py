@@ -13,6 +13,7 @@ import pytest
 SOAK = Path(__file__).parent / "soak"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals and forks")
 @pytest.mark.parametrize(
     ("part", "count"),

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from smartcpd.distributed.cluster import Cluster
+from smartcpd.distributed.heartbeats import Heartbeats
 from smartcpd.distributed.inquiry import Arguments, Inquiry
 from smartcpd.distributed.sharing import check_memory, lightest, shards_of
 from smartcpd.distributed.traffic import size
@@ -34,6 +35,7 @@ class Pool(Workers):
         self.tensor = X
         self.shards = shards_of(X, cluster.shards or self.count)
         check_memory(self.shards, self.initial)
+        self.heartbeats = Heartbeats()
         self.homes: dict[int, str] = {}
         """The address of the worker that has each shard, by the shard's number."""
         self.moved = 0
@@ -65,7 +67,7 @@ class Pool(Workers):
             if not waiting:
                 break
             for one in waiting:
-                if len(one.futures) == 1 and self._is_slow(now, took):
+                if self._is_silent(one) or (len(one.futures) == 1 and self._is_slow(now, took)):
                     one.ask_another()
             present = self._wait([future for one in waiting for future in one.futures])
         return self._counted(began, asked)
@@ -93,7 +95,7 @@ class Pool(Workers):
     def move(self, shard: Shard) -> None:
         """Move a shard from a slow worker to the one of the others that has the fewest shards."""
         slow = self.homes[shard.number]
-        others = [worker for worker in sorted(workers_of(self.client)) if worker != slow]
+        others = self._others(slow)
         self.homes[shard.number] = lightest(others or [slow], self.homes)
         self.moved += 1
 
@@ -117,6 +119,18 @@ class Pool(Workers):
             )
             fire_and_forget(task)
 
+    def _others(self, slow: str) -> list[str]:
+        """Workers that could do what one of them does not, those without a sign of life last."""
+        others = [worker for worker in sorted(workers_of(self.client)) if worker != slow]
+        return [each for each in others if not self.heartbeats.is_silent(each)] or others
+
+    def _is_silent(self, one: Inquiry) -> bool:
+        """Whether the worker that was asked last stands still, and another one does not."""
+        silent = self.heartbeats.is_silent
+        if not silent(one.asked_of):
+            return False
+        return any(not silent(other) for other in self._others(one.asked_of))
+
     def _is_slow(self, waited: float, took: list[float]) -> bool:
         """Whether those that have not answered yet take much longer than most others did."""
         if len(took) < (len(self.shards) + 1) // 2:
@@ -132,7 +146,9 @@ class Pool(Workers):
         # It takes too long, or was cancelled since the scheduler is lost, which the next line sees.
         with suppress(Exception):
             wait(pending, timeout=LOOK, return_when="FIRST_COMPLETED")
-        return set(workers_of(self.client))
+        workers = workers_of(self.client)
+        self.heartbeats.note(workers)
+        return set(workers)
 
     def _counted(self, began: float, asked: list[Inquiry]) -> list[Any]:
         """Return the values of the answers, and add them to the traffic."""
