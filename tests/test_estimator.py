@@ -75,7 +75,7 @@ def test_decompose_gives_the_same_model(fitted):
 def test_its_parameters_are_those_of_fit():
     ours = inspect.signature(SmartCPD).parameters
     theirs = dict(inspect.signature(fit).parameters)
-    for data in ("X", "mask", "weights"):
+    for data in ("X", "mask", "weights", "exposure"):
         del theirs[data]
     assert list(ours) == list(theirs)
     for name in set(ours) - {"rank"}:

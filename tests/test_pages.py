@@ -11,6 +11,7 @@ SLOW = {
     "docs/coming-from.md",
     "docs/concepts/rank.md",
     "docs/concepts/stability.md",
+    "docs/howto/exposure.md",
     "docs/howto/known-parts.md",
     "docs/howto/larger-than-memory.md",
     "docs/howto/long-runs.md",

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from smartcpd._data.files import read, write
     from smartcpd._data.labelled import LabelledTensor
     from smartcpd._data.labels import Mode
+    from smartcpd._data.rates import rates as rates
     from smartcpd._data.storage import SparseTensor
     from smartcpd._data.tables import from_table
     from smartcpd._estimator import SmartCPD
@@ -96,12 +97,14 @@ FURTHER = [
     "mirrors",
     "partitions",
     "quality",
+    "rates",
     "report",
     "sampling",
     "solvers",
     "steps",
 ]
-"""Public as well, for those who look for them: parts of the method, large data, clusters, pages."""
+"""Public as well, for those who look for them: parts of the method, large data, clusters, pages,
+rates of data with an exposure."""
 
 _FOUND_IN = {
     "CPModel": "_fitting.model",
@@ -116,6 +119,7 @@ _FOUND_IN = {
     "decompose": "_fitting.fit",
     "explain": "_fitting.explaining",
     "from_table": "_data.tables",
+    "rates": "_data.rates",
     "read": "_data.files",
     "replicate": "_inference.replication",
     "select": "_inference.selection",

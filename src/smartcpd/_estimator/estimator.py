@@ -304,6 +304,7 @@ class SmartCPD(MeetsNewData):
         sample_weight: Any = None,
         mask: Any = None,
         weights: Any = None,
+        exposure: Any = None,
     ) -> SmartCPD:
         """Fit the model to a tensor.
 
@@ -321,6 +322,11 @@ class SmartCPD(MeetsNewData):
         weights : array, optional
             How much each cell counts: finite, not negative, 0 for a missing one. Of the shape of X,
             or of one that broadcasts to it.
+        exposure : array, SparseTensor, or dict from modes to vectors, optional
+            How much opportunity cells had: people, hours, days. What is expected of a cell is its
+            exposure times the model, which is then one of rates. An array broadcasts to X; a dict
+            such as ``{"city": population}`` has a number for each row of a mode; of a sparse
+            tensor, cells that it does not store have 0. A cell with 0 was not observed.
 
         Returns
         -------
@@ -337,10 +343,12 @@ class SmartCPD(MeetsNewData):
         """
         self.__dict__.pop("past_", None)
         weights = slice_weights(sample_weight, weights, X)
-        result = fit(X, **self.get_params(deep=False), mask=mask, weights=weights)
+        result = fit(
+            X, **self.get_params(deep=False), mask=mask, weights=weights, exposure=exposure
+        )
         warn_of(result.status, agreed=result.consensus is not None and result.consensus.agree)
         self._keep(result.model, result.loss, result.history, result.status)
-        self.deviance_explained_ = deviance_explained(result.model, result.problem.storage)
+        self.deviance_explained_ = deviance_explained(result.met, result.problem.storage)
         self.loss_reason_ = result.problem.loss_reason
         self.solver_ = result.solver
         self.consensus_ = result.consensus

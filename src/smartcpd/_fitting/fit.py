@@ -16,6 +16,7 @@ from smartcpd._data.labelled import taken_off
 from smartcpd._data.labels import Mode
 from smartcpd._fitting.consensus.starts import consensus_of
 from smartcpd._fitting.converters import as_model
+from smartcpd._fitting.exposed import fit_exposed
 from smartcpd._fitting.found import Fit, Report
 from smartcpd._fitting.model import CPModel
 from smartcpd._fitting.named_modes import by_number, groups_by_number
@@ -34,6 +35,7 @@ from smartcpd._problem.problem import Problem
 from smartcpd._strategies import registry
 from smartcpd._strategies.base import Strategy
 from smartcpd._strategies.restarts import Scored
+from smartcpd.errors import IncompatibleError
 
 OF_THE_PROBLEM = (
     "rank",
@@ -55,6 +57,7 @@ NOT_IDENTIFYING = {
     "X",
     "mask",
     "weights",
+    "exposure",
     "random_state",
     "max_time",
     "n_jobs",
@@ -109,6 +112,7 @@ def fit(
     resume: bool = False,
     mask: Any = None,
     weights: Any = None,
+    exposure: Any = None,
     client: Any = None,
 ) -> Fit:
     """Fit a CP model; see `smartcpd.SmartCPD` and its `fit` for the parameters."""
@@ -118,6 +122,13 @@ def fit(
         return fit(X, client=client, **(parameters | own))
     tensor, modes = taken_off(X)
     parameters |= unlabelled(parameters, modes)
+    if exposure is not None:
+        if client is not None:
+            raise IncompatibleError(
+                "exposure= is for data in this process, and client= holds it elsewhere. Fit "
+                "without one of them; rows of a model can be divided by the exposure of a mode."
+            )
+        return fit_exposed(tensor, modes, parameters, fit).labelled(modes)
     if client is not None:
         from smartcpd.distributed.fitting import fit_on
 

@@ -36,6 +36,13 @@ class Fit:
     """The standard error of the loss, where that comes from a sample of the cells."""
     fingerprint: str | None = None
     """A digest of the data, if checkpoints needed one."""
+    inner: CPModel | None = field(default=None, repr=False)
+    """The model before it became one of rates, where there was an exposure."""
+
+    @property
+    def met(self) -> CPModel:
+        """The model that stands next to the data of the problem, which may be rates themselves."""
+        return self.model if self.inner is None else self.inner
 
     @property
     def mean_loss(self) -> Estimate:

@@ -16,6 +16,7 @@ def mean_loss(
     X: Any, model: CPModel, absent: str = "zero", mask: Any = None, weights: Any = None
 ) -> Estimate:
     """Return the mean loss of a model on the observed cells of X."""
+    model = model.with_exposure()
     if model.loss_function is None:
         raise InvalidParameterError(
             "This model has no loss. Load it with CPModel.load(path, loss=...)."

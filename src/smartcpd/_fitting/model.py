@@ -14,6 +14,7 @@ from smartcpd._common.doors import doors
 from smartcpd._common.factors import best_pairs, distributed, mode_cosines, normalized, signs
 from smartcpd._common.model_cells import checked_indices, slabs, values_at
 from smartcpd._data.choosing import Chosen, cells_by_label
+from smartcpd._data.exposure import Exposure
 from smartcpd._data.labelled import LabelledTensor
 from smartcpd._data.labels import Mode, checked_modes
 from smartcpd._fitting.model_exits import GoesElsewhere
@@ -44,6 +45,10 @@ class CPModel(MeetsData, GoesElsewhere):
         give the model values themselves.
     modes : sequence of Mode, optional
         The names of the modes and the labels of their rows.
+    exposure : Exposure, optional
+        How much opportunity the cells had, where a fit was told: model values are then rates, and
+        what is expected of the data is exposure x rate. `with_exposure` is the model of the data,
+        `without_exposure` that of the rates alone.
 
     Examples
     --------
@@ -61,6 +66,7 @@ class CPModel(MeetsData, GoesElsewhere):
     weights: np.ndarray
     loss_function: Loss | None
     modes: tuple[Mode, ...] | None
+    exposure: Exposure | None
 
     def __init__(
         self,
@@ -68,6 +74,7 @@ class CPModel(MeetsData, GoesElsewhere):
         weights: Any = None,
         loss_function: Loss | str | None = None,
         modes: Iterable[Mode] | None = None,
+        exposure: Exposure | None = None,
     ) -> None:
         given = [np.asarray(A) for A in factors]
         if not given:
@@ -89,7 +96,13 @@ class CPModel(MeetsData, GoesElsewhere):
             )
         loss = None if loss_function is None else losses.get(loss_function)
         named = None if modes is None else checked_modes(modes, [len(A) for A in frozen])
-        values = {"factors": frozen, "weights": scales, "loss_function": loss, "modes": named}
+        values = {
+            "factors": frozen,
+            "weights": scales,
+            "loss_function": loss,
+            "modes": named,
+            "exposure": exposure,
+        }
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
@@ -110,7 +123,8 @@ class CPModel(MeetsData, GoesElsewhere):
 
     def __repr__(self) -> str:
         shape = "x".join(map(str, self.shape))
-        return f"CPModel(shape={shape}, rank={self.rank}, loss={self.loss_function})"
+        of = "" if self.exposure is None else f", {self.exposure.words}"
+        return f"CPModel(shape={shape}, rank={self.rank}, loss={self.loss_function}{of})"
 
     def __len__(self) -> int:
         """The number of components."""
@@ -158,7 +172,58 @@ class CPModel(MeetsData, GoesElsewhere):
         weights = self.weights * np.prod([rows[n][0] for n in chosen.single], axis=0)
         kept = [A for n, A in enumerate(rows) if n not in chosen.single]
         modes = None if self.modes is None else chosen.modes(self.modes)
-        return CPModel(kept, weights, self.loss_function, modes)
+        exposure = self.exposure
+        if exposure is not None:
+            exposure = exposure.of_rows(chosen.rows, chosen.single)
+        return CPModel(kept, weights, self.loss_function, modes, exposure)
+
+    def with_exposure(self) -> CPModel:
+        """Return the model of the data: rates times the exposure that they were fitted with.
+
+        Returns
+        -------
+        CPModel
+            This one itself if it was fitted without exposure.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import SmartCPD
+        >>> X, people = np.outer([2, 20], [1, 2, 3]), np.array([1.0, 10.0])
+        >>> rates = SmartCPD(1, "poisson", random_state=0).fit(X, exposure={0: people}).model_
+        >>> np.asarray(rates.with_exposure().full()).round(3)
+        array([[ 2.,  4.,  6.],
+               [20., 40., 60.]])
+        """
+        if self.exposure is None:
+            return self
+        if not self.exposure.is_product:
+            raise IncompatibleError(
+                f"{self!r} was fitted with an exposure of every cell, which a model does not keep, "
+                "and cannot be compared with counts. Compare rates: data = smartcpd.rates(X, "
+                "exposure, loss), then model.without_exposure() with this data."
+            )
+        factors = self.exposure.scaled(self.factors, 1.0)
+        return CPModel(factors, self.weights, self.loss_function, self.modes)
+
+    def without_exposure(self) -> CPModel:
+        """Return the model of the rates alone, which knows nothing of the exposure.
+
+        Returns
+        -------
+        CPModel
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import SmartCPD
+        >>> X, people = np.outer([2, 20], [1, 2, 3]), np.array([1.0, 10.0])
+        >>> rates = SmartCPD(1, "poisson", random_state=0).fit(X, exposure={0: people}).model_
+        >>> np.asarray(rates.without_exposure().full()).round(3)
+        array([[2., 4., 6.],
+               [2., 4., 6.]])
+        """
+        return replace(self, exposure=None)
 
     @property
     def named_modes(self) -> tuple[Mode, ...]:
@@ -168,7 +233,7 @@ class CPModel(MeetsData, GoesElsewhere):
         return tuple(Mode.numbered(f"mode {n}", size) for n, size in enumerate(self.shape))
 
     def values(self, indices: Any) -> np.ndarray:
-        """Return the model values m of chosen cells.
+        """Return the model values m of chosen cells; rates, if the fit knew their exposure.
 
         Parameters
         ----------
@@ -190,6 +255,8 @@ class CPModel(MeetsData, GoesElsewhere):
     def mean(self, indices: Any) -> np.ndarray:
         """Return the expected data of chosen cells: their model values through the loss's link.
 
+        Where the fit knew their exposure, model values are multiplied by it.
+
         Parameters
         ----------
         indices
@@ -199,7 +266,8 @@ class CPModel(MeetsData, GoesElsewhere):
         -------
         ndarray
         """
-        return self._through_link(self.values(indices))
+        met = self.with_exposure()
+        return met._through_link(met.values(indices))
 
     def full(self, max_bytes: float = 4e9) -> np.ndarray | LabelledTensor:
         """Return the expected data of every cell, as a dense array.
@@ -228,7 +296,8 @@ class CPModel(MeetsData, GoesElsewhere):
             )
         out = np.empty(self.shape, self.weights.dtype)
         flat = out.reshape(-1)
-        for where, m in slabs(self.factors, self.weights):
+        met = self.with_exposure()
+        for where, m in slabs(met.factors, met.weights):
             flat[where] = self._through_link(m)
         return out
 

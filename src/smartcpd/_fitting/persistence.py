@@ -14,6 +14,7 @@ import numpy as np
 from smartcpd import losses
 from smartcpd._common.atomic import replace_file
 from smartcpd._common.version import __version__
+from smartcpd._data.exposure import Exposure
 from smartcpd._data.labels import Mode
 from smartcpd._fitting.model import CPModel
 from smartcpd.errors import InvalidDataError, InvalidParameterError, ModelNotFoundError
@@ -35,6 +36,7 @@ def save(model: CPModel, path: str | os.PathLike[str], run: dict[str, Any] | Non
         )
     buffer = io.BytesIO()
     arrays = {_factor_key(n): A for n, A in enumerate(model.factors)}
+    arrays |= _exposure_arrays(model.exposure)
     np.savez_compressed(buffer, weights=model.weights, **arrays)  # type: ignore[arg-type]
     content = buffer.getvalue()
     replace_file(npz, content)
@@ -69,6 +71,7 @@ def load(path: str | os.PathLike[str], loss: Loss | str | None = None) -> CPMode
         with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
             weights = arrays["weights"]
             factors = [arrays[_factor_key(n)] for n in range(len(description["shape"]))]
+            exposure = _restored_exposure(description, arrays)
     except Exception as error:  # NumPy lets errors of its parsers through, of many types
         raise InvalidDataError(f"{npz} does not hold the arrays of a model: {error}.") from error
     if [len(A) for A in factors if A.ndim] != description["shape"]:
@@ -77,7 +80,7 @@ def load(path: str | os.PathLike[str], loss: Loss | str | None = None) -> CPMode
             "them was edited. Save the model again."
         )
     modes = _restored_modes(description, header)
-    return CPModel(factors, weights, _restored_loss(description, header, loss), modes)
+    return CPModel(factors, weights, _restored_loss(description, header, loss), modes, exposure)
 
 
 def read_run(path: str | os.PathLike[str]) -> dict[str, Any] | None:
@@ -123,6 +126,25 @@ def _factor_key(mode: int) -> str:
     return f"factor_{mode}"
 
 
+def _exposure_key(mode: int) -> str:
+    return f"exposure_{mode}"
+
+
+def _exposure_arrays(exposure: Exposure | None) -> dict[str, np.ndarray]:
+    vectors = () if exposure is None else exposure.vectors
+    return {_exposure_key(n): v for n, v in enumerate(vectors) if v is not None}
+
+
+def _restored_exposure(description: dict[str, Any], arrays: Any) -> Exposure | None:
+    """Return the exposure of a model, None for one that was saved before there was any."""
+    saved = description.get("exposure")
+    if saved is None:
+        return None
+    keys = [_exposure_key(n) for n in range(len(description["shape"]))]
+    vectors = tuple(arrays[key] if key in arrays.files else None for key in keys)
+    return Exposure(vectors if saved["is_product"] else (), per=str(saved["per"]))
+
+
 def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
@@ -137,6 +159,9 @@ def _describe(model: CPModel, content: bytes) -> dict[str, Any]:
         "shape": model.shape,
         "rank": model.rank,
         "modes": None if model.modes is None else [_described(mode) for mode in model.modes],
+        "exposure": None
+        if model.exposure is None
+        else {"per": model.exposure.per, "is_product": model.exposure.is_product},
         "smartcpd_version": __version__,
         "sha256": _digest(content),
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -51,7 +52,7 @@ def readable(model: CPModel) -> Readable:
     columns, weights, shares, signed = _shared_out(model)
     order = np.argsort(-shares, kind="stable")
     columns = [A[:, order] for A in columns]
-    shown = CPModel(columns, weights[order], model.loss_function, model.modes)
+    shown = replace(model, factors=columns, weights=weights[order])
     return Readable(shown, shares[order], signed, order)
 
 

@@ -42,7 +42,7 @@ def estimate(
     if loss is None or loss.dispersion in (Dispersion.UNKNOWN, Dispersion.FIXED):
         return None
     excerpt = Excerpt.of(as_storage(X, absent))
-    model, storage = excerpt.rows_of(model), excerpt.storage
+    model, storage = excerpt.rows_of(model.with_exposure()), excerpt.storage
     if loss.dispersion is Dispersion.OF_AMOUNTS and is_whole(storage):
         return None
     scatter = Scatter(model, storage, seed, known_loss)

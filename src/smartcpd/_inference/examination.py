@@ -46,13 +46,15 @@ class Examination:
 
     @cached_property
     def model(self) -> CPModel:
-        """The readable model of the rows that are in the excerpt."""
+        """The readable model of the rows that are in the excerpt, as it stands next to the data."""
+        if self.fit.inner is not None:
+            return self._ordered
         return self.excerpt.rows_of(self.shown.model)
 
     @cached_property
     def mean_loss(self) -> Estimate:
         """On the cells of the excerpt."""
-        if self.excerpt.rows is None:
+        if self.excerpt.rows is None and self.fit.inner is None:
             return self.fit.mean_loss
         return mean_loss(self.excerpt.storage, self.model)
 
@@ -92,7 +94,7 @@ class Examination:
     @cached_property
     def _ordered(self) -> CPModel:
         """The model as it was fitted, which constraints are about, in the order that is shown."""
-        model, order = self.fit.model, self.shown.order
+        model, order = self.fit.met, self.shown.order
         factors = [A[:, order] for A in model.factors]
         return self.excerpt.rows_of(replace(model, factors=factors, weights=model.weights[order]))
 

@@ -38,6 +38,7 @@ def predictive_score(
     """Return the mean log-likelihood of the cells of X, each slice of mode 0 with a row from other
     cells of its own; see `smartcpd.SmartCPD.score`.
     """
+    model = model.with_exposure()
     NewSlices.checked(model, X, 0, constraint, absent, mask, weights)  # may raise an error
     storage = in_memory(as_storage(taken_off(X)[0], absent, mask, weights), "A score")
     model = replace(model, modes=None)

@@ -182,6 +182,7 @@ def replicate(
     if halves % 2:
         raise InvalidParameterError(f"halves come in pairs; got {halves!r}. Use {halves + 1}.")
     parameters = checked_parameters(parameters)
+    model = None if model is None else model.with_exposure()
     tensor, modes = taken_off(X)
     storage = in_memory(as_storage(tensor, absent, mask, weights), "replicate")
     rng = generator(random_state)

@@ -30,7 +30,7 @@ def score_samples(
     weights: Any = None,
 ) -> np.ndarray:
     """Return mean log-likelihoods of slices; see `smartcpd.CPModel.score_samples`."""
-    loss = _loss(model)
+    model, loss = model.with_exposure(), _loss(model)
     place = checked_mode(model, mode)
     storage = _storage(model, loss, X, absent, mask, weights)
     spread = _dispersion(model, storage, dispersion)
@@ -47,7 +47,7 @@ def surprise(
     mask: Any = None,
 ) -> np.ndarray:
     """Return tail probabilities of cells; see `smartcpd.CPModel.surprise`."""
-    loss = _loss(model)
+    model, loss = model.with_exposure(), _loss(model)
     if indices is not None:
         if mask is not None:
             raise InvalidParameterError(

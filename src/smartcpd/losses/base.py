@@ -87,6 +87,14 @@ class Loss(Formulas):
         """What l(s x, s m) has besides s^p l'(x, m), on average over cells x of this mean."""
         return 0.0
 
+    @property
+    def exposure_power(self) -> float | None:
+        """The p for which l(x, e m) = e^p l(x / e, m), up to what does not depend on m.
+
+        Rates with these weights then stand for data with exposure. None if there is none.
+        """
+        return self.homogeneity if self.in_units(2.0) == self else None
+
     def knows(self, statistic: str) -> bool:
         """Whether this loss defines "variance", "log_base", "tails" or "simulate"."""
         return getattr(type(self), statistic) is not getattr(Loss, statistic)

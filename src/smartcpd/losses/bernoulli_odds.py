@@ -54,6 +54,7 @@ class BernoulliOdds(BernoulliEvents):
 
     name = "bernoulli-odds"
     domain = Domain.NONNEGATIVE
+    scales_with_exposure = True  # odds, and so probabilities as long as they are small
     default_mirror = "entropy"
     alternatives = ("bernoulli-logit",)
 

@@ -88,6 +88,14 @@ class Formulas(Compiled):
         return 1.0 if type(self).mean is Formulas.mean else None
 
     @property
+    def scales_with_exposure(self) -> bool:
+        """Whether twice the model value stands for twice as much, at least where it is small.
+
+        Then it can be multiplied by how much opportunity a cell had.
+        """
+        return self.mean_scale is not None
+
+    @property
     def allows_zeros(self) -> bool:
         """Whether an exact zero can be an observation."""
         return True

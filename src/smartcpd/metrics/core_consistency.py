@@ -47,7 +47,7 @@ def core_consistency(model: CPModel, X: Any, *, mask: Any = None) -> float:
     >>> metrics.core_consistency(CPModel(factors), X) > 95
     True
     """
-    storage = as_storage(X, mask=mask)
+    storage, model = as_storage(X, mask=mask), model.with_exposure()
     if not applies(model.loss_function, model, storage):
         raise IncompatibleError(
             f"Core consistency is about dense data of at most {MOST_CELLS:,} cells whose mean is a "

@@ -49,7 +49,9 @@ def kkt_residual(
     problem = _problem(model, X, constraint, mask, weights)
     n_threads = threads.resolve(None)
     with threads.limited_to(n_threads):
-        return relative_kkt_residual(problem, stack(model.distribute().factors), n_threads)
+        return relative_kkt_residual(
+            problem, stack(model.with_exposure().distribute().factors), n_threads
+        )
 
 
 def stationarity(
@@ -96,7 +98,7 @@ def stationarity(
         raise InvalidParameterError(f"lam must be positive; got {lam!r}.")
     problem = _problem(model, X, constraint)
     phi = mirrors.get(mirror)
-    A = stack(model.distribute().factors)
+    A = stack(model.with_exposure().distribute().factors)
     bounds = _bounds(problem, phi)
     p = phi.params
     dual = _to_dual(phi, A)

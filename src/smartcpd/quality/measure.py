@@ -64,7 +64,7 @@ def measure(model: CPModel, X: Any, absent: str = "zero") -> Quality:
             "This model has no loss. Load it with CPModel.load(path, loss=...)."
         )
     excerpt = Excerpt.of(as_storage(X, absent))
-    model = excerpt.rows_of(model)
+    model = excerpt.rows_of(model.with_exposure())
     known = mean_loss(excerpt.storage, model)  # checks the data as well
     reading = model_reading(model, excerpt.storage)
     tally = QualityTally(reading)

@@ -113,6 +113,8 @@ def _facts(model: CPModel, quality: Quality | None) -> str:
     facts = [" × ".join(f"{size:,}" for size in model.shape), f"rank {model.rank}"]
     if model.loss_function is not None:
         facts.append(f"loss {model.loss_function}")
+    if model.exposure is not None:
+        facts.append(model.exposure.words)
     if quality is not None:
         facts.append(f"{quality.cells:,} cells")
         if quality.nonzeros < quality.cells:

@@ -15,6 +15,7 @@ from smartcpd._app.cli import fit_options as how
 from smartcpd._app.cli import options
 from smartcpd._app.cli.codes import INTERRUPTED
 from smartcpd._app.cli.console import print_json, say, stdout, waiting
+from smartcpd._app.cli.exposures import ExposureOptions, as_selected, said_of
 from smartcpd._app.cli.given_names import GivenNames
 from smartcpd._app.cli.inputs import (
     described,
@@ -62,6 +63,7 @@ def fit(
     ],
     *,
     table: TableOptions,
+    per: ExposureOptions,
     rank: how.Rank = "10",
     loss: how.LossName = "auto",
     method: how.Method,
@@ -82,7 +84,8 @@ def fit(
     if method.consensus and method.n_init == 1:
         raise typer.BadParameter("--consensus compares starts; ask for some, as by --n-init 5.")
     folder = RunFolder(out or f"{stem(file)}-smartcpd")
-    job = Job(file, table, rank_of(rank), loss, method, folder, GivenNames.read(name))
+    names = GivenNames.read(name)
+    job = Job(file, table, rank_of(rank), loss, method, folder, names, per)
     if job.rank is not None:
         job.names.check_rank(job.rank)
     run = job.run(force, resume, checkpoint_every, quiet)
@@ -103,6 +106,7 @@ class Job:
     method: how.Method
     folder: RunFolder
     names: GivenNames = dataclasses.field(default_factory=GivenNames)
+    per: ExposureOptions = dataclasses.field(default_factory=ExposureOptions)
 
     def run(self, force: bool, resume: bool, checkpoint_every: float, quiet: bool) -> Any:
         """Read, fit, save."""
@@ -116,16 +120,17 @@ class Job:
         known = None if self.loss == "auto" else losses.get(self.loss)
         allowed = self.method.max_memory
         with waiting(f"Reading {self.file} ...", quiet):
-            X = self.names.on_modes(
-                opened(load(self.file, self.table, max_memory=allowed), allowed)
-            )
+            X = opened(load(self.file, self.table, max_memory=allowed), allowed)
+            exposure = self.per.found(self.file, self.table, X)
+            X = self.names.on_modes(said_of(X, exposure))
         signals.heed()
         chosen = choose_loss(X) if known is None else as_chosen(X, known)
         refuse_zeros(X, chosen.loss)
         selected = None
         rank = self.rank
         if rank is None:
-            selected = found_rank(X, chosen.loss, self.method.parameters(), quiet)
+            data = as_selected(X, exposure, chosen.loss)
+            selected = found_rank(data, chosen.loss, self.method.parameters(), quiet)
             rank = int(selected["rank"])
             self.names.check_rank(rank)
         say(f"Fitting {described(X)}, {counted(rank)}, loss {chosen.loss} ...", quiet)
@@ -144,6 +149,7 @@ class Job:
                 chosen.loss,
                 progress=False if quiet else "auto",
                 callback=signals.heed,
+                exposure=exposure,
                 **self.method.parameters(),
                 **saving,
             )
@@ -230,7 +236,7 @@ class Job:
             history=result.history,
             status=result.status,
             solver=result.solver,
-            settings=asked | self.table.chosen(),
+            settings=asked | self.table.chosen() | self.per.chosen(),
             data=source_facts(self.file, result),
             dispersion=examination.dispersion(),
             stability=None if agreed is None else agreed.summary.ordered(shown.order.tolist()),
@@ -256,7 +262,12 @@ class Job:
     def _command(self) -> str:
         """The command that repeats the run."""
         words = ["smartcpd", "fit", self.file]
-        words += [*self.table.words(), "--rank", "auto" if self.rank is None else str(self.rank)]
+        words += [
+            *self.table.words(),
+            *self.per.words(),
+            "--rank",
+            "auto" if self.rank is None else str(self.rank),
+        ]
         if self.loss != "auto":
             words += ["--loss", self.loss]
         return shlex.join([*words, *self.method.words(), *self.names.words()])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -171,7 +171,7 @@ class Consensus:
             )
         model = self.model
         factors = [A[:, chosen] for A in model.factors]
-        return CPModel(factors, model.weights[chosen], model.loss_function, model.modes)
+        return replace(model, factors=factors, weights=model.weights[chosen])
 
     def __repr__(self) -> str:
         return (

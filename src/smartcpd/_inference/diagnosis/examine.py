@@ -74,6 +74,7 @@ def diagnose(
     status, history, consensus : optional
         What a fit says about itself: ``status_``, ``history_`` and ``consensus_``.
     """
+    model = model.with_exposure()
     if model.loss_function is None:
         raise InvalidParameterError(
             "This model has no loss, so nothing can be said about its fit. Load it with "

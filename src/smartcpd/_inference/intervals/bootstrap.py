@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from smartcpd._data.storage import Dense
@@ -49,7 +51,8 @@ def bootstrap_ends(
             random_state=rng,
             progress=False,
         )
-        fits.append(found.model.normalize().align(question.model))
+        rates = [A / e for A, e in zip(found.model.factors, question.per_row, strict=True)]
+        fits.append(replace(found.model, factors=rates).normalize().align(question.model))
     tail = 0.5 * (1.0 - question.level)
 
     def ends(arrays: list[np.ndarray]) -> np.ndarray:

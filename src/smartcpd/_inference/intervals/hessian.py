@@ -75,20 +75,19 @@ def conditional_errors(question: Question, dispersion: float) -> Errors:
     """Return errors of every row as if the other factors were known: somewhat too small, but
     cheap.
     """
-    rows = zip(question.factors, question.sums, _free(question), strict=True)
+    rows = zip(question.sums, _free(question), question.per_row, strict=True)
     variances, bends = [], []
-    for A, sums, free in rows:
+    for sums, free, e in rows:
         B = sums.bend * (free[:, :, None] & free[:, None, :])
         np.einsum("jrr->jr", B)[:] += np.where(free, 1e-12 * np.abs(B).max(), 1.0)
         inverse = np.linalg.pinv(B, hermitian=True)
         diagonal = np.einsum("jrr->jr", inverse)
-        variances.append(np.where(free, dispersion * np.maximum(diagonal, 0.0), 0.0))
-        bends.append(np.maximum(np.einsum("jrr->jr", sums.bend), 0.0))
-        assert A.shape == diagonal.shape
-    norms = [np.linalg.norm(A, axis=0) for A in question.factors]
+        variances.append(np.where(free, dispersion * np.maximum(diagonal, 0.0), 0.0) / e**2)
+        bends.append(np.maximum(np.einsum("jrr->jr", sums.bend), 0.0) * e**2)
+    norms = [np.linalg.norm(A, axis=0) for A in question.rates]
     errors, relative = [], np.zeros(question.model.rank)
     alike = {n: len(group) for group in question.groups for n in group}
-    for n, (A, variance, norm) in enumerate(zip(question.factors, variances, norms, strict=True)):
+    for n, (A, variance, norm) in enumerate(zip(question.rates, variances, norms, strict=True)):
         u = A / np.where(norm > 0, norm, 1.0)
         total = (u**2 * variance).sum(axis=0)
         spread = (1.0 - 2.0 * u**2) * variance + u**2 * total
@@ -111,8 +110,10 @@ def _normalised(question: Question, covariance: np.ndarray, bends: np.ndarray) -
     """Convert errors of loadings with a shared scale to columns of unit length and their
     weights.
     """
-    factors, rank = question.factors, question.model.rank
+    factors, rank = question.rates, question.model.rank
     starts = offsets([len(A) for A in factors]) * rank
+    scale = np.concatenate([np.repeat(e, rank) for e in question.per_row])
+    covariance, bends = covariance / np.outer(scale, scale), bends * scale**2
     norms = [np.linalg.norm(A, axis=0) for A in factors]
     errors = [np.zeros_like(A) for A in factors]
     weights = np.zeros(rank)
@@ -136,7 +137,8 @@ def _normalised(question: Question, covariance: np.ndarray, bends: np.ndarray) -
 
 
 def _slopes(question: Question, norms: list[np.ndarray]) -> list[np.ndarray]:
-    return _per_norm([sums.slope for sums in question.sums], norms, 1)
+    pairs = zip(question.sums, question.per_row, strict=True)
+    return _per_norm([sums.slope * e for sums, e in pairs], norms, 1)
 
 
 def _per_norm(parts: list[np.ndarray], norms: list[np.ndarray], power: int) -> list[np.ndarray]:

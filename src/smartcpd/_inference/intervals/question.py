@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from smartcpd._common import threads
 from smartcpd._common.factors import equal_modes
+from smartcpd._data.exposure import Exposure
 from smartcpd._data.opening import as_storage, in_memory
 from smartcpd._data.storage import Dense, SparseTensor
 from smartcpd._data.storage.observed import stacked_rows
@@ -32,7 +33,10 @@ SAMPLED_CELLS = 1 << 18
 
 @dataclass(frozen=True)
 class Question:
-    """A normalised model, the same with its scale shared among the modes, and the data."""
+    """A normalised model, the same with its scale shared among the modes, and the data.
+
+    Where the data had an exposure, the first is of rates, the second of the data.
+    """
 
     model: CPModel
     balanced: CPModel
@@ -40,6 +44,8 @@ class Question:
     loss: Loss
     constraints: tuple[Constraint, ...]
     level: float
+    exposure: Exposure | None = None
+    """What rates are multiplied by, of which the balanced model has the products."""
 
     @classmethod
     def checked(
@@ -71,12 +77,28 @@ class Question:
         storage.check(loss)
         wide = CPModel([A.astype(np.float64) for A in model.factors], model.weights, loss)
         unit = wide.normalize()
-        named = CPModel(unit.factors, unit.weights, loss, model.modes)
-        return cls(named, unit.distribute(), storage, loss, chosen, float(level))
+        named = CPModel(unit.factors, unit.weights, loss, model.modes, model.exposure)
+        balanced = replace(unit.distribute(), exposure=model.exposure)
+        exposed = balanced.with_exposure()
+        return cls(named, exposed, storage, loss, chosen, float(level), model.exposure)
 
     @cached_property
     def factors(self) -> list[np.ndarray]:
         return [np.asarray(A, dtype=np.float64) for A in self.balanced.factors]
+
+    @cached_property
+    def per_row(self) -> list[np.ndarray]:
+        """The exposure of every row, as a column; 1 where there was none."""
+        vectors = (None,) * len(self.factors) if self.exposure is None else self.exposure.vectors
+        return [
+            np.ones((len(A), 1)) if v is None else np.where(v > 0, v, 1.0)[:, None]
+            for A, v in zip(self.factors, vectors, strict=True)
+        ]
+
+    @cached_property
+    def rates(self) -> list[np.ndarray]:
+        """The factors without exposure, which intervals are about."""
+        return [A / e for A, e in zip(self.factors, self.per_row, strict=True)]
 
     @cached_property
     def groups(self) -> list[list[int]]:

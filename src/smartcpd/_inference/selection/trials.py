@@ -140,6 +140,12 @@ def checked_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
             raise InvalidParameterError(
                 f"{name!r} is no parameter of a fit. Those are: {', '.join(sorted(known))}."
             )
+        if name == "exposure" and parameters[name] is not None:
+            raise IncompatibleError(
+                "exposure= does not go with many fits. An exposure of modes changes the rows of "
+                "factors alone, so that the choice is the same without it: leave it out. With one "
+                "of every cell, pass data = smartcpd.rates(X, exposure, loss) in place of X."
+            )
         if name in NOT_FOR_TRIALS:
             raise IncompatibleError(
                 f"{name}= is for one fit, and held-out evaluation makes many. Leave it out."

@@ -86,6 +86,11 @@ def arrive(
 
     ``refit`` is called with all slices while they are few.
     """
+    if model.exposure is not None:
+        raise IncompatibleError(
+            f"partial_fit does not know the exposure of new slices, and {model!r} has one. Fit the "
+            "data without exposure=, and divide the rows of the model by it."
+        )
     new = NewSlices.checked(model, X, mode, constraint, absent, mask, weights)
     check_growth(new)
     if past is not None and past.mode != new.mode:

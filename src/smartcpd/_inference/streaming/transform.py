@@ -116,12 +116,24 @@ def transform(
     weights: Any = None,
 ) -> np.ndarray | LabelledTensor:
     """Return the factor of one mode for new slices; see `smartcpd.CPModel.transform`."""
+    _check_exposure(model, mode)
+    model = model.with_exposure()
     new = NewSlices.checked(model, X, mode, constraint, absent, mask, weights)
     A = _new_rows(model, new)
     if new.modes is None:
         return A
     numbers = Mode("component", np.arange(1, model.rank + 1))
     return LabelledTensor(A, (new.modes[new.mode], numbers))
+
+
+def _check_exposure(model: CPModel, mode: int | str) -> None:
+    """Refuse rows of a mode that had an exposure: nobody said that of the new ones."""
+    exposure, place = model.exposure, checked_mode(model, mode)
+    if exposure is not None and exposure.is_product and exposure.vectors[place] is not None:
+        raise IncompatibleError(
+            f"The rows of mode {mode!r} are rates, and the exposure of new ones is not known. Use "
+            "model.with_exposure().transform(X), and divide its rows by their exposure."
+        )
 
 
 def _new_rows(model: CPModel, new: NewSlices) -> np.ndarray:
@@ -136,6 +148,7 @@ def with_new_rows(
     model: CPModel, X: Any, mode: int | str, constraint: Any, absent: str, mask: Any, weights: Any
 ) -> CPModel:
     """Return a model of new slices alone, with their own rows in place of the model's."""
+    model = model.with_exposure()
     A = _new_rows(model, NewSlices.checked(model, X, mode, constraint, absent, mask, weights))
     place = checked_mode(model, mode)
     factors = [A if n == place else F for n, F in enumerate(model.factors)]
