@@ -36,6 +36,16 @@ class OtherUnits:
         self.loss = problem.loss.in_units(problem.unit)
         self.shift = problem.loss.unit_shift(problem.unit, problem.storage.mean() / problem.unit)
 
+    @property
+    def storage(self) -> Storage:
+        """The data in the units of the fit."""
+        return _divided(self.problem.storage, self.exponent)
+
+    def inside(self, model: CPModel) -> CPModel:
+        """Return a model of the data in the units of the fit."""
+        factors = self._moved(model.distribute().factors, -1)
+        return CPModel(factors, loss_function=self.loss)
+
     def fit(self, parameters: dict[str, Any], fit: Callable[..., Any]) -> Any:
         """Fit in other units; ``parameters`` are those of `fit`, without the data."""
         callback = parameters["callback"]
@@ -47,18 +57,18 @@ class OtherUnits:
             "init": self._start(parameters["init"]),
             "callback": None if callback is None else lambda report: callback(self._report(report)),
         }
-        found = fit(_divided(self.problem.storage, self.exponent), **(parameters | changed))
+        found = fit(self.storage, **(parameters | changed))
         remark = f"X was divided by {self.problem.unit:.3g} for the fit, and so are losses here."
         remark = f"{remark} {self.problem.loss_remark}".strip()
         agreed = found.consensus
         if agreed is not None:
-            losses = tuple(self._loss(loss) for loss in agreed.losses)
+            losses = tuple(self.outside(loss) for loss in agreed.losses)
             agreed = replace(agreed, model=self._model(agreed.model), losses=losses)
         return replace(
             found,
             problem=self.problem,
             model=self._model(found.model),
-            loss=self._loss(found.loss),
+            loss=self.outside(found.loss),
             loss_error=found.loss_error * self.factor,
             history=History(self._record(record) for record in found.history),
             status=found.status._replace(reason=f"{found.status.reason} {remark}"),
@@ -77,11 +87,12 @@ class OtherUnits:
         factors = self._moved(model.factors, 1)
         return replace(model, factors=factors, loss_function=self.problem.loss)
 
-    def _loss(self, loss: float) -> float:
+    def outside(self, loss: float) -> float:
+        """Return a loss in the units of the data."""
         return loss * self.factor + self.shift
 
     def _record(self, record: Record) -> Record:
-        return record._replace(loss=self._loss(record.loss), error=record.error * self.factor)
+        return record._replace(loss=self.outside(record.loss), error=record.error * self.factor)
 
     def _report(self, report: Any) -> Any:
         def model() -> CPModel:

@@ -50,7 +50,9 @@ class ModeSteps:
     def first_eta(self, A: np.ndarray, G: np.ndarray) -> float:
         """A step that changes a typical entry by about its own size."""
         typical, steep = (float(np.sqrt(np.mean(B**2))) for B in (A, G))
-        return self.mirror.unit(typical or 1.0) / steep if steep > 0 else 1.0
+        if not 0 < steep < math.inf:
+            return 1.0
+        return max(self.mirror.unit(typical or 1.0) / steep, TINY)
 
 
 @dataclass
@@ -114,6 +116,9 @@ class MirrorDescent:
                 steps.eta *= float(np.clip(MARGIN / max(share, 1e-3), 1.0, 2.0))
                 return reached
             steps.eta *= float(np.clip(MARGIN / share, 0.1, 0.5)) if share > 1 else 0.5
+            if steps.eta < TINY:
+                steps.eta = 0.0
+                return loss
 
     def _value(self, A: np.ndarray) -> float:
         self.tracker.check_time()

@@ -9,6 +9,9 @@ from dataclasses import dataclass, replace
 from smartcpd._problem.history import History, Record, Status
 
 MIN_EPOCHS = 8
+MIN_ENTRIES = 300_000
+"""Least number of entries that stochastic steps read before they are judged. An epoch over little
+data is so few steps, and takes so little time, that eight of them say nothing."""
 WINDOW = 10
 """Number of passes over which a solver that goes downhill is judged."""
 ROUNDING = 1e-12
@@ -61,7 +64,7 @@ class Stopping:
             settled = self._settled(rows, resolution)
             if settled is not None:
                 return settled
-        elif self.tol > 0 and n_epochs >= MIN_EPOCHS:
+        elif self.tol > 0 and n_epochs >= MIN_EPOCHS and last.entries >= MIN_ENTRIES:
             middle = last.epoch - n_epochs // 2
             change = change_since(rows, middle)
             noise = max(resolution(), ROUNDING * abs(last.loss))

@@ -20,6 +20,7 @@ import tempfile
 import time
 import traceback
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from smartcpd._common.stacked import stack
 from smartcpd._data.storage import Dense, SparseTensor
 from smartcpd._fitting.fit import fit
 from smartcpd._fitting.found import Fit
+from smartcpd._fitting.other_units import OtherUnits
 from smartcpd._objectives.cell_sample import CellSample
 from smartcpd._objectives.kkt import relative_kkt_residual
 from smartcpd.errors import SmartCPDError
@@ -92,12 +94,32 @@ def _faults(asked: Case, found: Fit) -> list[str]:
         if apart > 1e-5:
             faults.append(f"mode {mode} is not within {constraint} by {apart:.2g}")
     if isinstance(found.problem.storage, Dense | SparseTensor):
-        own = found.model.loss(found.problem.storage)
+        own = _own_loss(found)
         largest = np.abs(found.history["loss"]).max()
         allowed = 1e-6 * abs(own) + 1e-9 * largest + 6 * found.loss_error
         if not abs(own - found.loss) <= allowed + 1e-300:
             faults.append(f"says loss {found.loss!r}, has {own!r}")
     return faults
+
+
+def _own_loss(found: Fit) -> float:
+    """The loss of the model, in the units of the fit: the eps inside losses belongs to those."""
+    problem = found.problem
+    if problem.unit == 1.0:
+        return found.model.loss(problem.storage)
+    units = OtherUnits(problem)
+    return units.outside(units.inside(found.model).loss(units.storage))
+
+
+def _resolution(found: Fit) -> float:
+    """What noise alone moves the loss by; likewise, since squares of small numbers are 0."""
+    problem, model = found.problem, found.model
+    factor = 1.0
+    if problem.unit != 1.0:
+        units = OtherUnits(problem)
+        factor, model = units.factor, units.inside(model)
+        problem = replace(problem, storage=units.storage, loss=units.loss)
+    return factor * CellSample(problem).resolution(stack(model.distribute().factors))
 
 
 def _longer(asked: Case, found: Fit) -> dict[str, Any]:
@@ -107,14 +129,13 @@ def _longer(asked: Case, found: Fit) -> dict[str, Any]:
         return {}
     factors = found.model.distribute().factors
     A = stack(factors)
-    sample = CellSample(problem)
     epochs = max(found.history[-1].epoch, 10)
     more: dict[str, Any] = {"init": factors, "tol": 0.0, "kkt_tol": 0.0, "n_init": 1}
     more |= {"max_epochs": 10 * epochs, "max_time": LONGER}
     on = fit(asked.X, **(asked.parameters | more), **asked.more)
     ended = found.loss + problem.penalty(factors)
     gain = ended - (on.loss + problem.penalty(on.model.distribute().factors))
-    resolution = sample.resolution(A)
+    resolution = _resolution(found)
     allowed = MARGIN * resolution + 1e-5 * abs(ended) + 6 * (found.loss_error + on.loss_error)
     allowed += 1e-9 * abs(found.history[0].loss)
     if asked.parameters.get("change_tol") or asked.parameters.get("tol", 0.02) > 0.02:
@@ -126,7 +147,8 @@ def _longer(asked: Case, found: Fit) -> dict[str, Any]:
             f"{gain / max(resolution, 1e-300):.2g} of the resolution ({ended:.6g})"
         )
     residual = relative_kkt_residual(problem, A) if found.problem.unit == 1 else 0.0
-    return {"faults": faults, "kkt": residual, "early": early}
+    share = gain / max(resolution, 1e-300)
+    return {"faults": faults, "kkt": residual, "early": early, "gain": share}
 
 
 def run(seed: int, count: int, seconds: float, ledger: Ledger, folder: Path) -> None:
