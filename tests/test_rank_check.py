@@ -9,6 +9,8 @@ import smartcpd
 from smartcpd import SmartCPD, SparseTensor
 from smartcpd._fitting.fit import fit
 from smartcpd._inference.rank_check import RankVerdict, Suits, checked_rank
+from smartcpd._inference.rank_check.trials import Clock, Trials
+from smartcpd._inference.selection.folds import one_fold
 from smartcpd.errors import InvalidDataError
 
 
@@ -35,6 +37,28 @@ def test_dense_and_sparse_counts(planted, rank, suits):
     indices = np.argwhere(planted)
     values = planted[tuple(indices.T)]
     assert verdict(SparseTensor(indices, values, planted.shape), rank).suits is suits
+
+
+@pytest.mark.parametrize(("rank", "suits"), [(1, Suits.LOW), (3, Suits.WELL), (6, Suits.HIGH)])
+def test_yes_and_no(rank, suits):
+    rng = np.random.default_rng(0)
+    odds = np.einsum("ir,jr,kr->ijk", *(rng.gamma(0.3, 1.0, (n, 3)) for n in (30, 25, 20)))
+    odds *= 0.5 / np.median(odds[odds > np.median(odds)])
+    X = (rng.random(odds.shape) < odds / (1 + odds)).astype(np.uint8)
+    assert verdict(X, rank, "bernoulli-odds").suits is suits
+
+
+def test_what_components_of_noise_bring():
+    """One component is planted; what a second one brings is about what chance brings."""
+    rng = np.random.default_rng(3)
+    shares = [rng.dirichlet(np.full(n, 5.0)) for n in (20, 18, 16)]
+    X = rng.poisson(40_000 * np.einsum("i,j,k->ijk", *shares))
+    one, two = (fit(X, rank, "poisson", random_state=0, progress=False) for rank in (1, 2))
+    fold = one_fold(one.problem.storage, 5, rng)
+    trials = Trials(one.problem, fold, Clock(1.0), 1)
+    trial = trials.refitted(one.model.distribute().factors, lambda looks: True)
+    by_chance = trials.gain_by_chance(trial) * fold.training.n_observed / X.size
+    assert 0.2 * by_chance < one.loss - two.loss < 1.2 * by_chance
 
 
 def test_columns_without_structure():

@@ -1,9 +1,10 @@
 """Does a fit say when its rank is too low or too high?
 
 Planted data of ranks 2 to 8, a seed each, is fitted at the true rank, at half of it and at twice as
-many components; the verdict should be "well", "too low" and "too high". Columns without structure
-are fitted with ten components. The rules were chosen on other seeds than these (1000 to 1006).
-Beside it stands the time of the check, as a share of that of the fit.
+many components; the verdict should be "well", "too low" and "too high". Where time or data did not
+suffice it is "unknown", which is counted apart. Columns without structure are fitted with ten
+components. The rules were chosen on other seeds (0 to 19) than these (from 1100). The time of the
+check is one of processors, as a share of what it may take: a third of the fit, or 0.75 s.
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ from benchmarks.selecting import SHAPE, gamma
 from smartcpd import SparseTensor, datasets
 from smartcpd._fitting.fit import fit
 from smartcpd._inference.rank_check import RankVerdict, Suits, checked_rank
+from smartcpd._inference.rank_check.trials import LEAST_SECONDS, SHARE_OF_FIT
 
 RANKS = range(2, 9)
-SEEDS, RIGHT = 20, 18
+FIRST_SEED, SEEDS, RIGHT = 1100, 20, 18
 WANTED = {"half": Suits.LOW, "true": Suits.WELL, "twice": Suits.HIGH}
 
 
@@ -69,17 +71,18 @@ KINDS = (
 
 
 def judged(X: object, rank: int, loss: str, seed: int) -> tuple[RankVerdict, float]:
-    """The verdict, and the time of the check over that of the fit, or over a second."""
+    """The verdict, and the time of the check over that which it may take."""
     began = time.process_time()
     found = fit(X, rank, loss, random_state=seed, n_threads=1, progress=False)
     middle = time.process_time()
     factors = found.model.distribute().factors
     verdict = checked_rank(found.problem, factors, middle - began, n_threads=1)
-    return verdict, (time.process_time() - middle) / (middle - began)
+    allowed = max(SHARE_OF_FIT * (middle - began), LEAST_SECONDS)
+    return verdict, (time.process_time() - middle) / allowed
 
 
 def run(quick: bool = False, seeds: range | None = None) -> Iterator[Result]:
-    seeds = seeds or range(3 if quick else SEEDS)
+    seeds = seeds or range(FIRST_SEED, FIRST_SEED + (3 if quick else SEEDS))
     for kind in KINDS:
         judged(kind.make(2, 999), 2, kind.loss, 0)  # compiles
         told: dict[str, Counter[str]] = {size: Counter() for size in WANTED}
@@ -98,8 +101,11 @@ def run(quick: bool = False, seeds: range | None = None) -> Iterator[Result]:
                 "data": kind.name,
                 **{size: ", ".join(f"{n} {s}" for s, n in told[size].items()) for size in WANTED},
                 "true rank named at twice": f"{named} of {len(seeds)}",
-                "time over that of the fit": Spread.of(shares),
+                "time over what is allowed": Spread.of(shares),
             },
+        )
+        yield Verdict(
+            f"{kind.name}: time over what is allowed, at most", max(shares), 1.1, at_most=True
         )
         for size, right in WANTED.items():
             yield Verdict(

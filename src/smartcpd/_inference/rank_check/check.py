@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 
 import numpy as np
 
 from smartcpd._common import threads
 from smartcpd._common.factors import best_pairs, mode_cosines
-from smartcpd._inference.rank_check.trials import Look, Trial, Trials
+from smartcpd._inference.rank_check.trials import Answer, Clock, Look, Trial, Trials
 from smartcpd._inference.rank_check.verdict import RankVerdict, Suits
 from smartcpd._inference.selection.folds import one_fold
 from smartcpd._problem.problem import Problem
@@ -26,10 +26,6 @@ BETTER = 2.0
 """Standard errors by which a higher rank must predict better."""
 WORTH = 0.02
 """The least gain of a higher rank, as a share of what the model explains."""
-LITTLE = 0.05
-"""The gain over fewer components up to which it may be what a refit remembers."""
-CAUGHT_UP = 0.8
-"""The share of the gain on training cells that components made anew must reach to be compared."""
 STEADY = 0.001
 """The share by which what a model explains of held-out cells may still move in a doubling of the
 passes, when it is refitted at its own rank."""
@@ -37,12 +33,20 @@ LOOKS_AT_OWN = 5
 """Looks after which it is taken as it is: what it still remembers is allowed for."""
 PATIENCE = 3.0
 """How many times what a doubling of the passes brought all further passes may bring."""
+LOOKS_AT_MERGED, LOOKS_AT_PRUNED = 2, 4
+"""Looks before fewer components are given up. Those that are left must grow into the place of those
+that were left out, slowly at first.
+"""
+OUT_OF_REACH = 8.0
+"""How many times what chance alone brings merged components may lack on the cells that they are
+fitted to; if they lack more, another start with as few would not do either.
+"""
 LOOKS_AT_MORE = 6
 """Looks at new components before they are given up: they begin small."""
 TINY = 1e-300
-FEWER = (0.75, 0.25)
-"""The shares of the components that should not do if the rank is right. The second is for models
-with far too many, which have learnt noise by heart: a little fewer are about as bad.
+LITTLE_FEWER, HALF, FAR_FEWER = 0.75, 0.5, 0.25
+"""The shares of the components that should not do if the rank is right. The lower ones are for
+models with far too many, which have learnt noise by heart: a little fewer are about as bad.
 """
 
 
@@ -64,25 +68,24 @@ def checked_rank(
         How long the fit took, which bounds how long this may take.
     """
     began = time.perf_counter()
+    clock = Clock(fit_seconds)
     rank = problem.rank
     least, most = HELD_OUT
     share = max(least, min(problem.storage.n_stored // ENOUGH, most))
     fold = one_fold(problem.storage, share, np.random.default_rng(0))
     if fold is None:
         return RankVerdict(rank, Suits.UNKNOWN)
-    trials = Trials(problem, fold, fit_seconds, threads.resolve(n_threads))
+    trials = Trials(problem, fold, clock, threads.resolve(n_threads))
     with np.errstate(all="ignore"):
-        found = _compared(trials, _own(trials, factors))
+        own = trials.refitted(factors, _settles(trials))
+        found = Comparison(trials, own).verdict()
     return replace(found, seconds=time.perf_counter() - began)
 
 
-def _own(trials: Trials, factors: list[np.ndarray]) -> Trial:
-    """The model itself, once it has forgotten the cells that are held out."""
-    return trials.refitted(factors, _settles(trials))
-
-
-def _settles(trials: Trials) -> Callable[[list[Look]], bool]:
-    """Whether what a refit explains of held-out cells moves no more."""
+def _settles(trials: Trials) -> Answer:
+    """Whether what a refit explains of held-out cells moves no more: the model has forgotten the
+    cells that are held out.
+    """
 
     def answered(looks: list[Look]) -> bool:
         if len(looks) < 2 or len(looks) >= LOOKS_AT_OWN:
@@ -93,110 +96,174 @@ def _settles(trials: Trials) -> Callable[[list[Look]], bool]:
     return answered
 
 
-def _compared(trials: Trials, own: Trial) -> RankVerdict:
-    """The verdict on a model that was refitted without the held-out cells.
+@dataclass
+class Comparison:
+    """A model that was refitted without the held-out cells, beside models of other ranks."""
 
-    A little fewer components are compared first, since that takes the least time.
-    """
-    verdict = RankVerdict(own.rank, Suits.UNKNOWN, explained=trials.explained(own))
-    little, far = FEWER
-    for step in (_with_fewer(little), _with_more, _with_fewer(far)):
-        if own.cut or trials.clock.over:
-            return verdict
-        verdict, settled = step(trials, own, verdict)
-        # Of a comparison that was cut short nothing is said.
-        if verdict.suits is not Suits.UNKNOWN or not settled:
-            return verdict
-    # A model that predicts worse than a constant does suits nothing, and the data is too little to
-    # say more.
-    worse = verdict.explained is not None and verdict.explained <= 0
-    return verdict if worse else replace(verdict, suits=Suits.WELL)
+    trials: Trials
+    own: Trial
+    tried: list[int] = field(default_factory=list)
+    """The ranks that were compared to the end."""
+    hopeless: int = 0
+    """The highest rank found so far behind on training cells that no lower one can do."""
 
+    def verdict(self) -> RankVerdict:
+        """Compare with one rank after the other, until one speaks against the model's own.
 
-Step = Callable[[Trials, Trial, RankVerdict], tuple[RankVerdict, bool]]
-"""A comparison: the verdict after it, and whether it came to its end."""
+        A little fewer components come first, since they take the least time.
+        """
+        for step in (
+            partial(self._against_fewer, LITTLE_FEWER),
+            partial(self._against_fewer, HALF),
+            self._against_more,
+            partial(self._against_fewer, FAR_FEWER),
+        ):
+            if self.own.cut or self.trials.clock.over:
+                return self._said(Suits.UNKNOWN)
+            suits, other = step()
+            if suits is not Suits.WELL:
+                return self._said(suits, other)
+        # A model that predicts worse than a constant does suits nothing, and the data is too little
+        # to say more.
+        explained = self.trials.explained(self.own)
+        worse = explained is not None and explained <= 0
+        return self._said(Suits.UNKNOWN if worse else Suits.WELL)
 
-
-def _with_fewer(share: float) -> Step:
-    """The comparison with a share of the components."""
-
-    def step(trials: Trials, own: Trial, verdict: RankVerdict) -> tuple[RankVerdict, bool]:
-        rank = math.floor(share * own.rank)
-        if rank == 0 or rank in verdict.tried:
-            return verdict, True
-        low = _fewer(trials, own, own, rank)
-        verdict = _with_tried(verdict, low)
-        as_good = _is_as_good(trials, low, own)
-        if not as_good:
-            return verdict, not low.cut and as_good is not None
-        low = _lowest(trials, own, low)
-        found = replace(
-            verdict,
-            suits=Suits.HIGH,
-            better=low.rank,
-            better_explained=trials.explained(low),
-            surplus=_unmatched(own, low),
+    def _said(self, suits: Suits, other: Trial | None = None) -> RankVerdict:
+        """A verdict, with the model of another rank that shows it."""
+        found = RankVerdict(
+            self.own.rank, suits, explained=self.trials.explained(self.own), tried=tuple(self.tried)
         )
-        return found, True
+        if other is None:
+            return found
+        surplus = _unmatched(self.own, other) if suits is Suits.HIGH else ()
+        share = self.trials.explained(other)
+        return replace(found, better=other.rank, better_explained=share, surplus=surplus)
 
-    return step
+    def _against_fewer(self, share: float) -> tuple[Suits, Trial | None]:
+        """The comparison with a share of the components; "unknown" if it was cut short."""
+        rank = math.floor(share * self.own.rank)
+        if rank <= self.hopeless or rank in self.tried:
+            return Suits.WELL, None
+        low = self._fewer(self.own, rank)
+        if not low.cut:
+            self.tried.append(rank)
+        if self._is_as_good(low, rank):
+            return Suits.HIGH, self._lowest(low)
+        if self._is_out_of_reach(low, rank):
+            self.hopeless = rank
+        return Suits.UNKNOWN if low.cut else Suits.WELL, None
 
+    def _against_more(self) -> tuple[Suits, Trial | None]:
+        """The comparison with more than twice as many components."""
+        high = self._more()
+        if high is None:
+            return Suits.UNKNOWN, None
+        if not high.cut:
+            self.tried.append(high.rank)
+        if self._is_better(high):
+            return Suits.LOW, high
+        return Suits.UNKNOWN if high.cut else Suits.WELL, None
 
-def _with_more(trials: Trials, own: Trial, verdict: RankVerdict) -> tuple[RankVerdict, bool]:
-    """The comparison with half as many components again, or more."""
-    high = _more(trials, own)
-    if high is None:
-        return verdict, False
-    verdict = _with_tried(verdict, high)
-    if not _is_better(trials, own, high):
-        return verdict, not high.cut
-    share = trials.explained(high)
-    return replace(verdict, suits=Suits.LOW, better=high.rank, better_explained=share), True
+    def _fewer(self, source: Trial, rank: int) -> Trial:
+        """A model with fewer components than another, run until it is as good as the model in
+        question or cannot become so: components are merged, and if that does not do, left out.
+        """
 
+        def answered_after(least: int) -> Answer:
+            def answered(looks: list[Look]) -> bool:
+                if self._is_as_good(looks[-1], rank):
+                    return True
+                return len(looks) >= least and self._is_given_up(looks[-2], looks[-1], rank)
 
-def _fewer(trials: Trials, own: Trial, source: Trial, rank: int) -> Trial:
-    """A model with fewer components than another, run until it is as good as the model in question
-    or cannot become so.
-    """
+            return answered
 
-    def answered(looks: list[Look]) -> bool:
-        gap = trials.behind(looks[-1], own)
-        beyond = gap.value - AS_GOOD * gap.error
-        if beyond <= 0:
-            return True
-        return len(looks) > 1 and beyond > PATIENCE * trials.behind(looks[-2], looks[-1]).value
+        merged = self.trials.merged(source, rank, answered_after(LOOKS_AT_MERGED))
+        if merged.cut or self._is_as_good(merged, rank) or self._is_out_of_reach(merged, rank):
+            return merged
+        pruned = self.trials.pruned(source, rank, answered_after(LOOKS_AT_PRUNED))
+        if self._is_as_good(pruned, rank):
+            return pruned
+        return min(merged, pruned, key=lambda trial: trial.training_loss)
 
-    return trials.narrower(source, rank, answered)
+    def _lowest(self, found: Trial) -> Trial:
+        """The lowest rank that is as good as a model's own, by halving what is in question."""
+        low, high = self.hopeless, found.rank  # the first is too low, the second is as good
+        while high - low > 1 and not self.trials.clock.over:
+            middle = self._fewer(found, (low + high) // 2)
+            if self._is_as_good(middle, middle.rank):
+                found, high = middle, middle.rank
+            else:
+                low = middle.rank
+        return found
 
+    def _is_as_good(self, low: Look, rank: int) -> bool:
+        """Whether a model of a lower rank does as well.
 
-def _more(trials: Trials, own: Trial) -> Trial | None:
-    """A model with more components than one, run until it is better or cannot become so."""
-    explained = trials.explained(own)
+        A refit remembers cells that it has seen before, the more of them the more components it
+        has, so that its lead on held-out cells is an upper bound. What components bring on the
+        cells that they are fitted to is therefore looked at as well: if chance alone brings as
+        much, they may be nothing else.
+        """
+        gap = self.trials.behind(low, self.own)
+        return gap.value <= AS_GOOD * gap.error or self._shortfall(low) <= self._by_chance(rank)
 
-    def answered(looks: list[Look]) -> bool:
-        if _is_better(trials, own, looks[-1]):
-            return True
-        if len(looks) < LOOKS_AT_MORE:
+    def _is_given_up(self, before: Look, now: Look, rank: int) -> bool:
+        """Whether further passes will not make a model of a lower rank as good, by what a doubling
+        of the passes brought.
+        """
+        gap = self.trials.behind(now, self.own)
+        if gap.value - AS_GOOD * gap.error <= PATIENCE * self.trials.behind(before, now).value:
             return False
-        before, now = (_gains(explained, trials.explained(look)) for look in looks[-2:])
-        return now + PATIENCE * max(now - before, 0.0) < WORTH
+        brought = before.training_loss - now.training_loss
+        return self._shortfall(now) - self._by_chance(rank) > PATIENCE * brought
 
-    new = max(1, own.rank // 4)
-    return trials.wider(own, max(1, own.rank // 2), new, answered)
+    def _is_out_of_reach(self, low: Look, rank: int) -> bool:
+        return self._shortfall(low) > OUT_OF_REACH * self._by_chance(rank)
 
+    def _shortfall(self, low: Look) -> float:
+        """By how much the loss of training cells is higher than the model's."""
+        return low.training_loss - self.own.training_loss
 
-def _is_better(trials: Trials, own: Trial, high: Look) -> bool:
-    """Whether more components predict held-out cells better, and by enough to matter."""
-    gap = trials.behind(own, high)
-    share = trials.explained(high)
-    if not gap.value >= BETTER * gap.error > 0 or (share is not None and share <= 0):
-        return False
-    return _gains(trials.explained(own), share) >= WORTH
+    def _by_chance(self, rank: int) -> float:
+        """By how much it may be higher at a rank if the components that this lacks are noise."""
+        return (self.own.rank - rank) * self._gain_by_chance
 
+    @cached_property
+    def _gain_by_chance(self) -> float:
+        return self.trials.gain_by_chance(self.own)
 
-def _with_tried(verdict: RankVerdict, trial: Trial) -> RankVerdict:
-    """The same, with another rank among those that were compared to the end."""
-    return verdict if trial.cut else replace(verdict, tried=(*verdict.tried, trial.rank))
+    def _more(self) -> Trial | None:
+        """A model with more components, run until it is better or cannot become so."""
+        explained = self.trials.explained(self.own)
+
+        def answered(looks: list[Look]) -> bool:
+            if self._is_better(looks[-1]) or self._learns_by_heart(looks):
+                return True
+            if len(looks) < LOOKS_AT_MORE:
+                return False
+            before, now = (_gains(explained, self.trials.explained(look)) for look in looks[-2:])
+            return now + PATIENCE * max(now - before, 0.0) < WORTH
+
+        rank = self.own.rank
+        return self.trials.wider(self.own, rank, max(1, rank // 4), answered)
+
+    def _learns_by_heart(self, looks: list[Look]) -> bool:
+        """Whether more components, which already describe training cells better, predict the others
+        worse and worse.
+        """
+        if len(looks) < LOOKS_AT_MORE - 1 or self._shortfall(looks[-2]) > 0:
+            return False
+        one, two, three = (self.trials.explained(look) for look in looks[-3:])
+        return _gains(one, two) < 0 and _gains(two, three) < 0
+
+    def _is_better(self, high: Look) -> bool:
+        """Whether more components predict held-out cells better, and by enough to matter."""
+        gap = self.trials.behind(self.own, high)
+        share = self.trials.explained(high)
+        if not gap.value >= BETTER * gap.error > 0 or (share is not None and share <= 0):
+            return False
+        return _gains(self.trials.explained(self.own), share) >= WORTH
 
 
 def _gains(one: float | None, other: float | None) -> float:
@@ -204,56 +271,6 @@ def _gains(one: float | None, other: float | None) -> float:
     if one is None or other is None:
         return math.inf
     return (other - one) / max(one, TINY)
-
-
-def _is_as_good(trials: Trials, low: Trial, own: Trial) -> bool | None:
-    """Whether fewer components predict as well; None if there was no time to find out.
-
-    A refit remembers cells that it has seen before, the more of them the more components it has.
-    Where a model is a little better than a smaller one, the components that this one lacks are
-    therefore made anew, from training cells alone: if these describe the training cells about as
-    well and do not help with the others, nothing was there to be found.
-    """
-    gap = trials.behind(low, own)
-    if gap.value <= AS_GOOD * gap.error:
-        return True
-    if _gains(trials.explained(low), trials.explained(own)) >= LITTLE:
-        return False
-    # More passes alone must not pass for the merit of more components.
-    low = trials.refitted(low.factors, _settles(trials))
-    gap = trials.behind(low, own)
-    if gap.value <= AS_GOOD * gap.error:
-        return True
-    enough = low.training_loss - CAUGHT_UP * (low.training_loss - own.training_loss)
-
-    def helps(look: Look) -> bool:
-        found = trials.behind(low, look)
-        return found.value >= BETTER * found.error > 0
-
-    lacking = own.rank - low.rank
-    again = trials.wider(
-        low,
-        lacking // 2,
-        lacking - lacking // 2,
-        lambda looks: helps(looks[-1]) or looks[-1].training_loss <= enough,
-    )
-    if again is None or helps(again):
-        return False
-    if again.training_loss <= enough:
-        return True
-    return None if trials.clock.over else False
-
-
-def _lowest(trials: Trials, own: Trial, found: Trial) -> Trial:
-    """The lowest rank that is as good as a model's own, by halving what is in question."""
-    low, high = 0, found.rank  # the first is too low, the second is as good
-    while high - low > 1 and not trials.clock.over:
-        middle = _fewer(trials, own, found, (low + high) // 2)
-        if _is_as_good(trials, middle, own):
-            found, high = middle, middle.rank
-        else:
-            low = middle.rank
-    return found
 
 
 def _unmatched(own: Trial, low: Trial) -> tuple[int, ...]:

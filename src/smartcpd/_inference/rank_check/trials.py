@@ -26,6 +26,7 @@ from smartcpd._inference.selection.folds import Fold
 from smartcpd._inference.selection.scores import Mean, mean_over
 from smartcpd._methods.merging import merged
 from smartcpd._objectives import objective_of
+from smartcpd._objectives.cell_sample import CellSample
 from smartcpd._problem.problem import Problem
 from smartcpd._strategies.auto import choice, from_a_start
 from smartcpd.errors import DivergedError
@@ -40,8 +41,10 @@ POWER_ROUNDS, CANDIDATES = 2, 6
 least number of those that are tried."""
 NEW_SHARE = 0.1
 """The size that such a component begins with, as a share of the median size."""
+PRUNING_ROUNDS = 4
+"""Rounds in which components are left out; those of a round are judged one by one."""
 SHARE_OF_FIT, LEAST_SECONDS = 1 / 3, 0.75
-"""The time that all refits may take: this share of the time of the fit, or so many seconds of the
+"""The time that the check may take: this share of the time of the fit, or so many seconds of the
 processors together, whichever is more."""
 TINY = 1e-300
 
@@ -89,10 +92,10 @@ Answer = Callable[[list[Look]], bool]
 class Trials:
     """Refits on the training part of a fold, until the time is up."""
 
-    def __init__(self, problem: Problem, fold: Fold, fit_seconds: float, n_threads: int) -> None:
+    def __init__(self, problem: Problem, fold: Fold, clock: Clock, n_threads: int) -> None:
         self.problem = replace(problem, storage=fold.training)
         self.fold = fold
-        self.clock = Clock(fit_seconds)
+        self.clock = clock
         self.n_threads = n_threads
         self.rng = np.random.default_rng(0)
         chosen, _ = choice(self.problem, make_settings(self.problem))
@@ -141,9 +144,26 @@ class Trials:
         m = model.values(tuple(self.fold.places)).astype(np.float64)
         return self.problem.loss.values_at(self.fold.x, m)
 
-    def narrower(self, trial: Trial, rank: int, answered: Answer) -> Trial:
+    def merged(self, trial: Trial, rank: int, answered: Answer) -> Trial:
         """Fewer components: those that are most alike are merged."""
         A = merged(stack(trial.factors), replace(self.problem, rank=rank))
+        return self.refitted(unstack(A, self.problem.shape), answered)
+
+    def pruned(self, trial: Trial, rank: int, answered: Answer) -> Trial:
+        """Fewer components: those that training cells miss least are left out.
+
+        A merge keeps a little of everything, which is a poor start where components have learnt
+        noise by heart: what they are merged with gets their noise.
+        """
+        A = stack(trial.factors)
+        objective = objective_of(self.problem.storage, self.problem.loss, self.n_threads)
+        at_once = math.ceil((A.shape[1] - rank) / PRUNING_ROUNDS)
+        with threads.limited_to(self.n_threads):
+            look = objective.watch(A, np.random.default_rng(0))
+            while A.shape[1] > rank:
+                without = [look(np.delete(A, r, axis=1)).loss for r in range(A.shape[1])]
+                least = np.argsort(without, kind="stable")[: min(at_once, A.shape[1] - rank)]
+                A = np.delete(A, least, axis=1)
         return self.refitted(unstack(A, self.problem.shape), answered)
 
     def wider(self, trial: Trial, split: int, new: int, answered: Answer) -> Trial | None:
@@ -159,6 +179,19 @@ class Trials:
         """
         with np.errstate(invalid="ignore"):
             return mean_over([one.losses - other.losses], [self.fold])
+
+    def gain_by_chance(self, trial: Trial) -> float:
+        """How much a component may lower the mean loss of training cells where there is nothing
+        left to be found.
+
+        To the second order, the best component of noise lowers the sum of losses by half the
+        square of the largest value that a tensor of independent standard normal numbers takes on
+        unit vectors, in units of the dispersion; that value is at most the sum of the roots of the
+        sizes of the modes, and near it.
+        """
+        dispersion = CellSample(self.problem).dispersion(stack(trial.factors))
+        largest = sum(math.sqrt(n) for n in self.problem.shape)
+        return dispersion * largest**2 / 2 / self.problem.storage.n_observed
 
     def explained(self, trial: Look) -> float | None:
         """The share of the deviance of held-out cells that a trial explains; None where the loss
@@ -222,7 +255,12 @@ class Trials:
                 steepness = np.linalg.norm(downhill, axis=0)
                 columns[mode] = np.where(steepness > 0, downhill, columns[mode])
         best = np.argsort(-steepness)[:count]
-        return [c[:, best] for c in columns]
+        # A few cells that the model holds for all but impossible have derivatives without bounds,
+        # and would have a component each; roots spread it over the rows that it has in common.
+        return [
+            np.sqrt(c[:, best]) if n else c[:, best]
+            for c, n in zip(columns, nonnegative, strict=True)
+        ]
 
 
 def _of_length(columns: np.ndarray, length: float) -> np.ndarray:

@@ -97,7 +97,7 @@ class RankVerdict:
     def advice(self) -> str:
         """What to do about it."""
         if self.suits is Suits.LOW:
-            return f"Use {self.better} components or more."
+            return f"Use more than {self.rank}; `smartcpd select` or rank 'auto' finds how many."
         if self.suits is Suits.HIGH:
             return f"Use {counted(self.better or 0)}; what the others show may be chance."
         return ""
