@@ -102,7 +102,8 @@ def _print_table(console: Console, found: dict[str, Any]) -> None:
         console.print()
         console.print(
             Text(
-                f"Tried below: {shape}, {found['tried']['nonzeros']:,} cells with something in them"
+                f"Tried below: {shape}, {found['tried']['nonzeros']:,} cells with something in "
+                f"them, {found['tried']['total']:,.12g} in all"
             )
         )
 

@@ -6,7 +6,8 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from smartcpd._app.inspection.suggestion import Facts, planned, suggested
+from smartcpd._app.inspection.facts import FEW, Facts
+from smartcpd._app.inspection.suggestion import planned, suggested
 from smartcpd._data.tables.columns import Column, Family
 from smartcpd._data.tables.opening import opened
 from smartcpd._data.tables.reading import as_reading
@@ -68,7 +69,11 @@ def check_table(
         "columns": [_described(facts) for facts in found],
         "command": command,
         "tried": tried,
-        "advice": [*_about_missing(found), *guesses, *remarks],
+        "advice": list(
+            dict.fromkeys(
+                [*_about_missing(found), *guesses, *(tried or {}).get("notes", ()), *remarks]
+            )
+        ),
     }
 
 
@@ -166,6 +171,18 @@ def _about_missing(found: Sequence[Facts]) -> list[str]:
             sentences.append(column.doubt)
         if column.unread is not None:
             sentences.append(f"Column {column.name!r}: {column.unread}.")
+        if column.nearly == "numbers" and not column.notes:
+            odd = f", such as {facts.odd_example!r}" if facts.odd_example else ""
+            sentences.append(
+                f"Column {column.name!r} is read as text, since too many values are not "
+                f"numbers{odd}; say na= with the words that mean missing."
+            )
+        if column.family is Family.TEXT and facts.rows / 2 < facts.missing <= facts.rows - FEW:
+            sentences.append(
+                f"Column {column.name!r} has a value in {facts.rows - facts.missing:,} of "
+                f"{facts.rows:,} rows; where it holds for the empty rows below as well, as merged "
+                "cells of a spreadsheet do, fill it down first."
+            )
     if any(0 < facts.missing < facts.rows for facts in found):
         sentences.append("Rows without a value are left out where that column is a mode.")
     empty = [facts.column.name for facts in found if facts.missing == facts.rows]

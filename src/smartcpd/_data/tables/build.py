@@ -11,13 +11,14 @@ from smartcpd._data.labelled import LabelledTensor
 from smartcpd._data.labels import Kind, Mode
 from smartcpd._data.storage.sparse import SparseTensor
 from smartcpd._data.tables.account import Account
-from smartcpd._data.tables.counting import cells
+from smartcpd._data.tables.counting import CountedCells, cells
 from smartcpd._data.tables.keys import TABLE, Key, Wish
 from smartcpd._data.tables.measure import Measure, measure
 from smartcpd._data.tables.melting import VALUE
 from smartcpd._data.tables.opening import opened
 from smartcpd._data.tables.places import told_by
 from smartcpd._data.tables.reading import as_reading
+from smartcpd._data.tables.remarks import about_labels, about_values
 from smartcpd._data.tables.sources import Source, TableRows
 from smartcpd._data.tables.sql import SOURCE, explained, listed, one_row, reason
 from smartcpd._data.tables.streaming import Pieces, pieces
@@ -213,7 +214,9 @@ def _aggregated(
     found, informed = aggregate(rows, keys, measured, max_labels, account)
     tally = found.tally
     absence, why = informed.absent(request.absent, source.melted is not None, tally.most)
-    account.decide(why)
+    account.decide(why, *about_values(rows, informed))
+    if isinstance(found, CountedCells):
+        account.decide(*about_labels(found.modes, found.indices, found.values))
     # A row without a value says that its cell is missing, where cells can be.
     lost = tally.lost + (tally.valueless if absence == "zero" else 0)
     account.judge(lost, tally.rows, request.allow_lost_rows)

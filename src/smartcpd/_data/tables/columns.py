@@ -76,6 +76,9 @@ class Column:
         A sentence, if it cannot be told what its dates mean.
     na : tuple of str or None
         The words that mean a missing value, if the user says which.
+    nearly : str
+        What its texts nearly are: "marked" for numbers with flags or units behind them, which a
+        value is read without; "codes" such as 12A; "numbers" if too many are something else.
     """
 
     name: str
@@ -88,6 +91,7 @@ class Column:
     unread: Unread | None = None
     doubt: str = ""
     na: tuple[str, ...] | None = None
+    nearly: str = ""
 
     @cached_property
     def family(self) -> Family:

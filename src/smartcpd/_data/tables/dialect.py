@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from smartcpd._data.tables.calendars import clock_of, formats_of
-from smartcpd._data.tables.missing import MISSING_VALUES
+from smartcpd._data.tables.missing import MISSING_LABELS, MISSING_VALUES
 from smartcpd._data.tables.numerals import has_decimal_comma, looks_like_number
 
 COMMON, RARE = ",;\t|", "^~\x1f\x01 :"
@@ -22,6 +22,8 @@ MOST_COMPARED = 60
 """How many rows are compared with the first line, to see whether it names columns."""
 ALIKE = 0.8
 """The share of lines that must have as many columns for a sign to be what parts them."""
+FEWEST_ROWS = 2
+"""The least number of rows that tell a line of units from data."""
 SURE = 0.9
 """The share of a column's values that must be numbers or dates for it to hold them."""
 
@@ -64,6 +66,8 @@ class Dialect:
         Whether a number with a decimal comma was seen.
     first : tuple of str
         The fields of the first line of the table.
+    second : tuple of str
+        The fields of the line below it, if that holds units or further names instead of data.
     """
 
     delimiter: str
@@ -78,12 +82,15 @@ class Dialect:
     comments: bool
     decimal_comma: bool
     first: tuple[str, ...]
+    second: tuple[str, ...] = ()
     quoted: bool = True
+    quote: str = '"'
 
     @property
     def layout(self) -> tuple[object, ...]:
         """What files must share to be read together."""
-        return self.delimiter, self.escape, self.width, self.skip, self.names, self.comments
+        how = self.delimiter, self.escape, self.quote
+        return (*how, self.width, self.skip, self.names, self.comments)
 
 
 def sniffed(
@@ -96,7 +103,8 @@ def sniffed(
 
     The first line that has all ``wanted`` names is the header, if there is one.
     """
-    escape = "\\" if re.search(r'[^\\]\\"', text) and '""' not in text else '"'
+    quote = _quote(text)
+    escape = "\\" if re.search(r'[^\\]\\"', text) and '""' not in text else quote
     delimiter = delimiter or _delimiter(text, escape)
     records = _records(text, delimiter, escape)
     usual = _usual_width(records)
@@ -109,9 +117,14 @@ def sniffed(
     found = _has_header(first, below) if header is None else header
     named = bool(found) or (found is None and not _recurs(first, below))
     width = max(usual, len(first))
+    second = tuple(field.strip() for field in below[0]) if named and _is_second(below) else ()
+    if second:
+        first, below = _joined(first, second), below[1:]
     names = _names(first, below, width) if named else [f"column{i}" for i in range(width)]
     first[:1] = [name.lstrip("# ") for name in first[:1]]
     skip = (table[0].index if table else 0) + named
+    if second:
+        skip = next(r.index for r in table[1:] if not _is_comment(r)) + 1
     fields = [field for record in records for field in record.fields]
     return Dialect(
         delimiter,
@@ -126,6 +139,8 @@ def sniffed(
         any(map(_is_comment, records[:top])),
         delimiter != "," and any(map(has_decimal_comma, fields)),
         tuple(first),
+        second,
+        quote=quote,
     )
 
 
@@ -140,10 +155,21 @@ def is_aligned(text: str) -> bool:
     return len(widths) == 1 and widths.pop() > 1 and "  " in text
 
 
+def _quote(text: str) -> str:
+    """Return the sign that stands around values: the single one if every line begins and ends with
+    it.
+    """
+    lines = [line.strip() for line in text.splitlines()[:MOST_COMPARED] if line.strip()]
+    single = len(lines) > 1 and all(len(x) > 1 and x[0] == x[-1] == "'" for x in lines)
+    return "'" if single else '"'
+
+
 def _records(text: str, delimiter: str, escape: str) -> list[Record]:
     options: dict[str, object] = {"delimiter": delimiter, "skipinitialspace": delimiter == ","}
     if escape == "\\":
         options |= {"escapechar": "\\", "doublequote": False}
+    elif escape == "'":
+        options["quotechar"] = escape
     reader = csv.reader(io.StringIO(text, newline=""), **options)  # type: ignore[arg-type]
     found: list[Record] = []
     line = index = 0
@@ -272,6 +298,36 @@ def _has_header(first: Sequence[str], below: Sequence[Sequence[str]]) -> bool | 
     if not different and not alike:
         return None
     return different >= max(len(alike), 1) or _is_sequence(alike)
+
+
+def _is_second(below: Sequence[Sequence[str]]) -> bool:
+    """Whether the line below the names holds units or further names: words, or nothing, wherever
+    the lines that follow hold numbers or dates.
+    """
+    line, rows = below[0] if below else [], below[1:MOST_COMPARED]
+    if len(rows) < FEWEST_ROWS:
+        return False
+    words = 0
+    for j, field in enumerate(line):
+        kinds = Counter(_kind(row[j]) for row in rows if j < len(row))
+        kinds.pop("", None)
+        usual, count = kinds.most_common(1)[0] if kinds else ("text", 0)
+        if usual == "text" or count < SURE * kinds.total():
+            if field.strip() and field.strip() in {row[j].strip() for row in rows if j < len(row)}:
+                return False
+            continue
+        # In a row of data such words would stand for values that are missing.
+        if _kind(field) not in ("", "text") or field.strip() in MISSING_LABELS - {""}:
+            return False
+        words += bool(field.strip(" -"))
+    return words > 0
+
+
+def _joined(first: Sequence[str], second: Sequence[str]) -> list[str]:
+    """Return the names of columns whose names recur, with what stands below them."""
+    often = Counter(name for name in first if name)
+    pairs = zip(first, [*second, *[""] * len(first)], strict=False)
+    return [f"{a} {b}".strip() if often[a] > 1 else a for a, b in pairs]
 
 
 def _is_sequence(names: Sequence[str]) -> bool:

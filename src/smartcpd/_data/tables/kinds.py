@@ -15,18 +15,12 @@ from smartcpd._data.tables.columns import Column, Family, Unread
 from smartcpd._data.tables.counted_time import counted
 from smartcpd._data.tables.dating import Dating
 from smartcpd._data.tables.missing import MISSING_VALUES, is_missing
+from smartcpd._data.tables.numbering import Numbering, first_of
 from smartcpd._data.tables.numerals import (
     BLANKS,
-    CODED,
-    COMMA,
-    PADDED,
-    PLAIN,
-    POINT,
-    SHORT,
-    SHORT_REAL,
-    WHOLE,
-    NumberFormat,
+    looks_lettered,
     looks_like_number,
+    looks_marked,
 )
 from smartcpd._data.tables.reading import EPOCHS, EXCEL, ORDERS, Reading
 from smartcpd._data.tables.sql import X, listed, literal, one_row
@@ -36,18 +30,11 @@ TIME, NUMBER = "time", "number"
 """What a column may be asked to be."""
 MOSTLY = 0.9
 """The share of a column's values that must fit for it to be what they say."""
-FEW = 1e-3
-"""The share of values that may be no numbers in a column of labels that are numbers."""
 FLAGS = {"true": 1, "false": 0, "yes": 1, "no": 0, "y": 1, "n": 0, "t": 1, "f": 0}
 TIMELY = re.compile(
     r"time|date|stamp|epoch|unix|created|updated|_at$|(^|_)ts$|^when$", re.IGNORECASE
 )
 """Names of columns whose large whole numbers count time from 1970."""
-CALENDAR = re.compile(
-    r"year|month|mois|monat|mes|week|day|tag|jour|dia|hour|hr|stunde|heure|hora|min|sec|yr|mm|dd|hh",
-    re.IGNORECASE,
-)
-"""Names of columns whose digits may begin with a zero and are numbers all the same."""
 DURATION = r"([0-9]+):([0-5][0-9]):([0-5][0-9](?:\.[0-9]+)?)"
 """Hours, minutes and seconds."""
 SPECIMENS = 1000
@@ -98,7 +85,7 @@ class Examiner:
             return column
         if asked == NUMBER:
             found = self._flags(column, texts) or self._durations(column, texts)
-            return found or self._numbers(column, asked, texts)
+            return found or self._numbered(column, asked, texts)
         numeric = _share(texts, looks_like_number)
         said = (self.reading.format_of(column.name) or "").startswith("%") and asked == TIME
         if numeric < MOSTLY or said or self._is_compact(texts):
@@ -114,10 +101,10 @@ class Examiner:
         if not self.is_text and asked is None:
             return column
         if numeric >= MOSTLY:
-            return self._numbers(column, asked, texts)
+            return self._numbered(column, asked, texts)
         if {text.lower() for text in texts} <= {"true", "false"}:
             return self._booleans(column)
-        return column
+        return replace(column, nearly=_nearly(texts))
 
     # Samples.
 
@@ -146,109 +133,12 @@ class Examiner:
 
     # Numbers.
 
-    def _numbers(self, column: Column, asked: str | None, texts: Sequence[str]) -> Column:
-        """Numbers, the plainest way first: each pattern costs a look at every row."""
-        coded = any(t[0] == "0" for t in texts) and all(re.fullmatch(CODED, t) for t in texts)
-        if coded and asked is None and not CALENDAR.search(column.name):
-            return column
-        says = self.reading.decimal, self.reading.thousands
-        by_comma = says[0] == "," or says[1] == "." or (says[0] is None and self.decimal_comma)
-        for pattern, kind in ((SHORT, "BIGINT"), (SHORT_REAL, "DOUBLE")):
-            usual = self.reading.na is None and not (by_comma and kind == "DOUBLE")
-            if usual and all(re.fullmatch(pattern, text) for text in texts):
-                plain = _count(f"regexp_full_match({X}, {literal(pattern)})")
-                n, found = self._row(column.stored, [f"count({X})", plain])
-                if found == n:
-                    read = replace(column, type=kind, reads=f"TRY_CAST({X} AS {kind})")
-                    return self._counted_if_time(read, asked)
-                break
-        there = f"CASE WHEN regexp_full_match({X}, {literal(PLAIN)}) THEN TRUE ELSE {{}} END"
-        there = there.format(f"NOT {is_missing(X)}")
-        if self.reading.na is not None:
-            there = f"NOT {is_missing(X, self.reading.na)}"
-        patterns = (PLAIN, WHOLE, PADDED)
-        counts = [
-            _count(there),
-            *(_count(f"regexp_full_match({X}, {literal(p)}) AND {there}") for p in patterns),
-            _count(f"TRY_CAST({X} AS BIGINT) IS NOT NULL AND {there}"),
-            _count(f"contains({X}, '.') AND {there}"),
-        ]
-        n, plain, whole, padded, fitting, points = self._row(column.stored, counts)
-        if plain == n and not (by_comma and points):
-            is_code = padded or (whole == n and fitting < n)
-            if is_code and asked is None:
-                return column
-            kind = "BIGINT" if whole == n and fitting == n else "DOUBLE"
-            found = replace(column, type=kind, reads=self._guarded(f"TRY_CAST({X} AS {kind})"))
-            return self._counted_if_time(found, asked)
-        return self._formatted(column, asked, n, there)
-
-    def _formatted(self, column: Column, asked: str | None, n: int, there: str) -> Column:
-        """Numbers with signs that are to be found out."""
-        forms, counts = self._candidates(), []
-        for form in forms:
-            counts += [_count(f"{there} AND {form.matches(X)}")]
-        split = f"{there} AND (contains({X}, ',') OR contains({X}, '.'))"
-        found = self._row(column.stored, [*counts, f"min({X}) FILTER ({split})"])
-        best = max(found[:-1])
-        choice = forms[found.index(best)]
-        unread = n - best
-        if asked is None and unread > FEW * n + 1:
-            if best < n / 2:
-                return column
-            example = self._first(column, f"{there} AND NOT {choice.matches(X)}")
-            note = (
-                f"Column {column.name!r} is read as text, since {unread:,} of {n:,} values are not "
-                f"numbers, such as {example[1]!r}."
-            )
-            return replace(column, notes=(note,))
-        if best < n / 2:
-            example = self._first(column, f"{there} AND NOT {choice.matches(X)}")
-            raise InvalidDataError(
-                f"Column {column.name!r} does not hold numbers: {unread:,} of {n:,} values are "
-                f"none, such as {example[1]!r}. Say how they are written with decimal= and "
-                "thousands=, which words mean missing with na=, or choose another column."
-            )
-        value = choice.value(X)
-        (fractions,) = self._row(column.stored, [_count(f"{value} <> floor({value})")])
-        kind = "DOUBLE" if fractions else "BIGINT"
-        reads = self._guarded(value if fractions else f"CAST({value} AS BIGINT)")
-        open_to_doubt = len(forms) > 1 and found[0] == found[1] and found[-1] is not None
-        notes = self._number_notes(column, choice, found[-1], open_to_doubt)
-        result = replace(column, type=kind, reads=reads, notes=notes, how=_written(choice))
-        if unread:
-            row, text = self._first(column, f"{there} AND NOT {choice.matches(X)}")
-            result = replace(result, unread=Unread(unread, "a number", text, row))
-        return self._counted_if_time(result, asked)
-
-    def _candidates(self) -> list[NumberFormat]:
-        decimal, thousands = self.reading.decimal, self.reading.thousands
-        if decimal is None and thousands is not None:
-            decimal = "," if thousands == "." else "."
-        if decimal is not None:
-            return [NumberFormat(decimal, thousands)]
-        return [COMMA, POINT] if self.decimal_comma else [POINT, COMMA]
-
-    def _number_notes(
-        self, column: Column, form: NumberFormat, example: str | None, open_to_doubt: bool
-    ) -> tuple[str, ...]:
-        if example is None:
-            return ()
-        (value,) = self._row(
-            column.stored, [f"min({form.value(X)}) FILTER ({X} = {literal(example)})"]
-        )
-        other = {".": ",", ",": "."}[form.decimal]
-        doubt = (
-            f"; if {other!r} is the decimal sign, say decimal={other!r}" if open_to_doubt else ""
-        )
-        said = f"such as {example.strip()!r} are read as {value:.12g}{doubt}"
-        return (f"Numbers of {column.name!r} {said}.",)
-
-    def _guarded(self, value: str) -> str:
-        """SQL of a value, NULL for words that the user says mean missing."""
-        if self.reading.na is None:
-            return value
-        return f"CASE WHEN NOT {is_missing(X, self.reading.na)} THEN {value} END"
+    def _numbered(self, column: Column, asked: str | None, texts: Sequence[str]) -> Column:
+        must, has_rows = asked is not None, bool(self.spread)
+        found = Numbering(
+            self.sql, self.raw, column, self.reading, must, has_rows, self.decimal_comma
+        ).of(texts)
+        return found if found.family is Family.TEXT else self._counted_if_time(found, asked)
 
     def _without_words(self, column: Column) -> Column:
         """Leave numbers out that the user says mean missing, such as -999."""
@@ -355,27 +245,18 @@ class Examiner:
         return first_of(self.sql, self.raw, column.stored, condition, bool(self.spread))
 
 
-def first_of(
-    sql: Callable[[str], Any], raw: str, stored: str, condition: str, has_rows: bool
-) -> tuple[int | None, str]:
-    """Return the number of the first row that fulfils a condition on x, if rows have one, and its
-    text.
-    """
-    row = "rowid" if has_rows else "NULL"
-    query = f"SELECT min(r), arg_min({X}, r) FROM (SELECT {row} AS r, {stored} AS {X} FROM {raw})"
-    if not has_rows:
-        query = f"SELECT NULL, min({X}) FROM (SELECT {stored} AS {X} FROM {raw})"
-    number, text = one_row(sql(f"{query} WHERE {condition}"))
-    return number, "" if text is None else str(text).strip()
-
-
 def _count(condition: str) -> str:
     return f"count(*) FILTER ({condition})"
 
 
+def _nearly(texts: Sequence[str]) -> str:
+    """What most texts would be without what stands behind some of them; see `Column`."""
+    if _share(texts, looks_marked) >= MOSTLY:
+        return "marked"
+    if _share(texts, looks_like_number) < 0.5:
+        return ""
+    return "codes" if _share(texts, looks_lettered) >= MOSTLY else "numbers"
+
+
 def _share(texts: Sequence[str], holds: Callable[[str], bool]) -> float:
     return sum(map(holds, texts)) / len(texts)
-
-
-def _written(form: NumberFormat) -> str:
-    return "numbers with a decimal comma" if form.decimal == "," else "numbers with signs"

@@ -39,8 +39,8 @@ class Measure:
     """A bound on the size of all values."""
     exact: bool = False
     """Whether sums of whole numbers are exact as real ones."""
-    has_negative: bool = False
-    """Whether a value is below zero."""
+    lowest: float | None = None
+    """The smallest value, if there is any."""
     complete: bool = False
     """Whether every row is known to have a value, which saves looking at each of them again."""
 
@@ -70,7 +70,7 @@ class Measure:
             )
         if most > 1:
             return "zero", ""
-        if self.column.family is Family.REAL or self.has_negative:
+        if self.column.family is Family.REAL or (self.lowest or 0) < 0:
             return "unobserved", (
                 f"{name!r} is taken for a measurement, since no cell has more than one row: cells "
                 "without a row are missing, not 0; absent='zero' makes them 0."
@@ -152,7 +152,7 @@ class Measure:
             self,
             complete=count == rows,
             largest=largest,
-            has_negative=facts[2] is not None and facts[2] < 0,
+            lowest=facts[2],
             fits=largest * rows < LARGEST,
             exact=largest * rows < EXACT,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from smartcpd._data.tables.sql import literal
 
@@ -53,10 +53,26 @@ SHORT = r"[+-]?(?:0[0-9]?|[1-9][0-9]{0,17})"
 """Whole numbers without blanks that fit into 64 bits."""
 SHORT_REAL = r"[+-]?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?"
 """Plain numbers without blanks."""
+WHOLE_REAL = r"[+-]?(?:0|[1-9][0-9]{0,14})\.0+"
+"""Whole numbers that a program wrote as real ones, since some of them were missing."""
 CODED = r"0[0-9]|[1-9][0-9]+"
 """Digits of codes such as 06, where some begin with a zero and none is a single digit."""
 PADDED = rf"{BLANK}[+-]?0[0-9]{{2,}}{BLANK}"
 """Digits that begin with zeros, which belong to codes such as 02134 rather than to numbers."""
+MARK = (
+    rf"(?:{BLANK}[*†‡§¹²³⁴⁵]+|{BLANK}\[[^\]%]{{1,40}}\]|{BLANK}\([a-zA-Z0-9*]{{1,3}}\)"
+    rf"|[{BLANKS}]+[a-zA-Zµ°][a-zA-Z0-9µ°/²³]{{0,7}})"
+)
+"""What statistical offices put behind a number: a flag, the number of a footnote, an interval, a
+unit.
+"""
+LETTER = r"(?:[a-zA-Z]{1,2})"
+"""The same without a blank, which codes such as 12A have as well."""
+SCALES = frozenset(
+    {"k", "m", "mn", "mio", "mill", "million", "millions", "b", "bn", "billion", "t", "tn", "g"}
+    | {"tsd", "thousand", "mrd", "lakh", "crore", "hundred"}
+)
+"""Words in lower case that multiply the numbers that have them, where others have none."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +82,8 @@ class NumberFormat:
     decimal: str = "."
     thousands: str | None = None
     """The sign between groups of three; None is what goes with the decimal sign."""
+    marks: str = ""
+    """The pattern of what may stand behind a number without being a part of it."""
 
     @property
     def groups(self) -> str:
@@ -90,7 +108,8 @@ class NumberFormat:
         money = f"(?:{CURRENCY})?{BLANK}"
         inner = rf"{money}{self.core}{BLANK}{money}"
         signed = rf"[-+−–]?{BLANK}{money}[-+−–]?{BLANK}{self.core}{BLANK}(?:%|{money}|-)"
-        return rf"{BLANK}(?:\({BLANK}{inner}%?{BLANK}\)|{signed}){BLANK}"
+        marked = f"(?:{self.marks})?" if self.marks else ""
+        return rf"{BLANK}(?:\({BLANK}{inner}%?{BLANK}\)|{signed}){marked}{BLANK}"
 
     def matches(self, text: str) -> str:
         """SQL that says whether a text is such a number."""
@@ -112,12 +131,28 @@ class NumberFormat:
 
 POINT, COMMA = NumberFormat("."), NumberFormat(",")
 _LOOKS = re.compile(rf"(?:{POINT.pattern})|(?:{COMMA.pattern})")
+_MARKED = re.compile(
+    "|".join(rf"(?:{replace(form, marks=MARK).pattern})" for form in (POINT, COMMA))
+)
+_LETTERED = re.compile(
+    "|".join(rf"(?:{replace(form, marks=LETTER).pattern})" for form in (POINT, COMMA))
+)
 _DECIMAL_COMMA = re.compile(rf"{BLANK}[-+]?(?:[0-9]+,(?:[0-9]{{1,2}}|[0-9]{{4,}})|0,[0-9]+){BLANK}")
 
 
 def looks_like_number(text: str) -> bool:
     """Whether a text may be a number in one way of writing or another."""
     return _LOOKS.fullmatch(text) is not None
+
+
+def looks_marked(text: str) -> bool:
+    """Whether a text may be a number with a flag, a footnote or a unit behind it, or without."""
+    return _MARKED.fullmatch(text) is not None
+
+
+def looks_lettered(text: str) -> bool:
+    """Whether a text may be a number with a letter or two right behind it, or without."""
+    return _LETTERED.fullmatch(text) is not None
 
 
 def has_decimal_comma(text: str) -> bool:

@@ -134,6 +134,9 @@ class TextSource(Source):
                 f"The first {lines} of {self.name} {verbs[0]} above the table and {verbs[1]} left "
                 "out."
             )
+        if part.dialect.second:
+            shown = part.dialect.delimiter.join(part.dialect.second)
+            found.append(f"The line below the names holds no data and is left out: {shown!r}.")
         if not part.dialect.quoted:
             found.append(f"Quotes in {self.name} are taken as they are, since one is never closed.")
         return [*super().guesses, *found]
@@ -199,11 +202,11 @@ class TextSource(Source):
     def _select(self, parts: list[Part], names: Sequence[str], one_thread: bool) -> str:
         dialect = parts[0].dialect
         paths = replace(self.files, paths=tuple(part.path for part in parts)).listed
-        quote = '"' if dialect.quoted else ""
+        quote = dialect.quote if dialect.quoted else ""
         options = [
             "auto_detect = false, header = false, null_padding = true, store_rejects = true",
             "rejects_limit = 0",
-            f"delim = {literal(dialect.delimiter)}, quote = '{quote}'",
+            f"delim = {literal(dialect.delimiter)}, quote = {literal(quote)}",
             f"escape = {literal(dialect.escape if dialect.quoted else '')}",
             f"skip = {dialect.skip}",
             "columns = {" + ", ".join(f"'c{i}': 'VARCHAR'" for i in range(dialect.width)) + "}",
@@ -270,6 +273,8 @@ class TextSource(Source):
             options["quoting"] = csv.QUOTE_NONE
         elif part.dialect.escape == "\\":
             options |= {"escapechar": "\\", "doublequote": False}
+        else:
+            options["quotechar"] = part.dialect.quote
         if part.path.lower().endswith(".zst"):
             return
         with binary(part.path) as packed:

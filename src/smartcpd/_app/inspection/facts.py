@@ -1,0 +1,172 @@
+"""What is known of the columns of a table, and what each of them could be of a tensor."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from smartcpd._data.tables.columns import Column, Family
+from smartcpd._data.tables.missing import MISSING_VALUES
+from smartcpd._data.tables.numerals import looks_like_number
+
+FEW, MANY = 2, 5_000
+"""A column with a number of labels between these makes a good mode as it is."""
+KEPT = 500
+MOST_MISSING = 0.1
+"""The share of missing values with which a column is still suggested as a mode."""
+MOST_LOST = 0.01
+"""The share of missing values up to which cells without a value may count as zeros."""
+MOST_VALUELESS = 0.5
+"""The share of missing values with which a column is still suggested as the value, where there is
+one row of each cell.
+"""
+FEW_NUMBERS = 50
+"""Up to so many different real numbers may be labels."""
+FEW_WHOLE = 12
+"""Up to so many different whole numbers may be labels if hardly two rows have the same."""
+UNIQUE = 0.5
+"""A column with more different values than this share of the rows identifies them."""
+MOST_COLUMNS = 100
+"""Number of columns of a grid that a width for coordinates aims at."""
+DATES = (Family.DATE, Family.MOMENT)
+NUMBERS = (Family.WHOLE, Family.REAL)
+LATITUDE = re.compile(r"(^|[^a-z])lat(itude)?([^a-z]|$)", re.IGNORECASE)
+LONGITUDE = re.compile(r"(^|[^a-z])(lon|lng|long|longitude)([^a-z]|$)", re.IGNORECASE)
+AMOUNT = re.compile(
+    r"(^|[^a-z])(count|number of|num|n|no int|qty|quantity|amount|total|sum|value|price|cost|sales|"
+    r"revenue|trips|visits|cases|deaths|births|hits|views|clicks|passengers|people|rain|rainfall|"
+    r"snow|precip(itation)?|flow|level|speed|humidity|pressure|volume|weight|score|rating|rate|"
+    r"measure(ment)?|freq(uency)?|duration|distance|temp(erature)?|population|income|salary|spend|"
+    r"profit|consumption|emission|production|yield|obs value|wert|anzahl|valeur|valor)s?([^a-z]|$)",
+    re.IGNORECASE,
+)
+"""Names of columns that hold values rather than labels."""
+WIDTHS = ("10.0", "5.0", "1.0", "0.5", "0.1", "0.05", "0.01", "0.005", "0.001", "0.0005", "0.0001")
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of a column of so many rows."""
+
+    column: Column
+    rows: int
+    different: int
+    missing: int
+    low: str | None
+    high: str | None
+    middle: tuple[float | None, float | None]
+    """The range of numbers without the five per cent at either end."""
+    examples: Sequence[str] = ()
+
+    @property
+    def name(self) -> str:
+        return self.column.name
+
+    @property
+    def words(self) -> str:
+        """The name with blanks between its words."""
+        return re.sub(r"[_\W]+", " ", re.sub(r"([a-z])([A-Z])", r"\1 \2", self.name))
+
+    def is_coordinate(self, pattern: re.Pattern[str], most: float) -> bool:
+        return (
+            self.column.family is Family.REAL
+            and bool(pattern.search(self.words))
+            and self.low is not None
+            and -most <= float(self.low) < float(self.high or 0) <= most
+        )
+
+    @property
+    def is_usable(self) -> bool:
+        return self.different >= FEW and self.missing <= MOST_MISSING * self.rows
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it holds numbers, or would if it were read as the value."""
+        if self.column.nearly in ("codes", "numbers"):
+            return bool(AMOUNT.search(self.words))
+        return self.column.family in NUMBERS or self.column.nearly == "marked"
+
+    @property
+    def has_nothing(self) -> bool:
+        """Whether all of its values are missing, or words that say so of a number."""
+        listed = self.different <= len(self.examples)
+        return listed and all(text.lower() in MISSING_VALUES for text in self.examples)
+
+    @property
+    def numbers_rows(self) -> bool:
+        """Whether it counts the rows from 0 or 1, as programs do that write an index."""
+        return (
+            self.column.family is Family.WHOLE
+            and self.low in ("0", "1")
+            and self.different == self.rows > FEW
+            and float(self.high or 0) - float(self.low) == self.rows - 1
+        )
+
+    @property
+    def odd_example(self) -> str | None:
+        """A value that is not a number, where most are."""
+        return next((text for text in self.examples if not looks_like_number(text)), None)
+
+    @property
+    def is_amount(self) -> bool:
+        """Whether it plainly holds values rather than labels."""
+        if not self.is_number or self.numbers_rows:
+            return False
+        if self.column.nearly == "marked":
+            return True
+        if LATITUDE.search(self.words) or LONGITUDE.search(self.words):
+            return False
+        named = bool(AMOUNT.search(self.words)) and not re.search(r"(?i)\bid\b", self.words)
+        return named or (self.column.family is Family.REAL and self.different > FEW_NUMBERS)
+
+    @property
+    def is_value(self) -> bool:
+        """Whether it could be what cells hold without many rows being lost."""
+        most = MOST_MISSING if self.column.family is Family.REAL else MOST_LOST
+        return self.is_amount and self.different >= FEW and self.missing <= most * self.rows
+
+    @property
+    def is_number_of_cells(self) -> bool:
+        """Whether it could be what cells hold if there is one row of each."""
+        few = self.missing <= MOST_VALUELESS * self.rows
+        return self.is_number and not self.numbers_rows and self.different >= FEW and few
+
+    def as_mode(self) -> str:
+        """Say how the column could be a mode."""
+        family = self.column.family
+        if self.different < FEW:
+            return "tells nothing: one value" if self.different else "tells nothing: no value"
+        if self.numbers_rows:
+            return "no: it numbers the rows"
+        if family in DATES:
+            return "by --bin 1d, 1w, 1mo, weekday" + (", hour" if family is Family.MOMENT else "")
+        if family is Family.CLOCK:
+            return "by --bin 1h"
+        if family is Family.OTHER:
+            return "no"
+        if self.is_coordinate(LATITUDE, 90) or self.is_coordinate(LONGITUDE, 180):
+            return f"by --bin {self.grid_width}; or LAT+LON as one mode of cells"
+        if family is Family.REAL:
+            return "as --value; or --bin 20q"
+        few = FEW_WHOLE if family is Family.WHOLE and self.column.step is None else FEW_NUMBERS
+        if self.different > UNIQUE * self.rows and self.different > FEW_NUMBERS:
+            return "looks like an identifier"
+        if self.is_amount:
+            return "as --value" + ("; or --bin 20q" if family in NUMBERS else "")
+        if self.column.nearly == "numbers":
+            return "hardly: most values are numbers"
+        if self.different > UNIQUE * self.rows and self.different > few:
+            return "looks like an identifier"
+        if self.different > MANY:
+            return f"with --top {KEPT}" + ("; or --bin 20q" if family is Family.WHOLE else "")
+        return "yes"
+
+    @property
+    def grid_width(self) -> str:
+        """The width of bins that cut most of a coordinate's range into about a hundred."""
+        low, high = self.middle
+        if low is None or high is None:
+            return "0.01"
+        fitting = [w for w in WIDTHS if (high - low) / float(w) <= MOST_COLUMNS]
+        return fitting[-1] if fitting else WIDTHS[0]

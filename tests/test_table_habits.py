@@ -1,0 +1,125 @@
+"""Tables with the habits of offices and programs, by the command that is suggested."""
+
+import random
+from typing import NamedTuple
+
+import pytest
+
+from smartcpd import from_table
+from smartcpd._app.inspection import check_table
+from smartcpd.errors import InvalidDataError
+
+CITIES, YEARS = ("Aarau", "Bern", "Chur", "Davos"), range(2010, 2020)
+RNG = random.Random(1)
+ROWS = [(city, year, RNG.randint(5, 90)) for city in CITIES for year in YEARS]
+TOTAL = sum(value for *_, value in ROWS)
+BY_YEAR = [("Total", year, sum(v for _, y, v in ROWS if y == year)) for year in YEARS]
+NAMES = ("station", "year", "rain")
+HEADER = "station,year,rain\n"
+
+
+def lines(rows, sign=","):
+    return "".join(sign.join(map(str, row)) + "\n" for row in rows)
+
+
+def changed(change, every=5):
+    """The rows, with the value of one in some changed."""
+    return lines(
+        (city, year, change(value, i) if i % every == 0 else value)
+        for i, (city, year, value) in enumerate(ROWS)
+    )
+
+
+def without(every=9):
+    return sum(value for i, (*_, value) in enumerate(ROWS) if i % every)
+
+
+class Habit(NamedTuple):
+    name: str
+    text: str
+    total: float = TOTAL
+    says: str = ""
+    """What is found in the advice."""
+    options: str = "--modes station,year --value rain"
+    shape: tuple[int, int] = (4, 10)
+
+
+WIDE = [(city, *(RNG.randint(1, 99) for _ in range(4))) for city in CITIES]
+WIDE_TOTAL = sum(sum(row[1:]) for row in WIDE)
+MELTED = "--modes station,year --melt 2010:2013=year"
+HABITS = [
+    Habit("units", HEADER + ",,mm\n" + lines(ROWS), says="',,mm'"),
+    Habit("second names", "place,when,what\n" + HEADER + lines(ROWS), says="station,year,rain",
+          options="--modes place,when --value what"),
+    Habit("flags", HEADER + changed(lambda v, i: f"{v} {'pbe'[i % 3]}"), says="is left out"),
+    Habit("stars", HEADER + changed(lambda v, i: f"{v}*"), says="is left out: '*'"),
+    Habit("footnotes of values", HEADER + changed(lambda v, i: f"{v} [1]"), says="'[1]'"),
+    Habit("letters", HEADER + changed(lambda v, i: f"{v}{'abc'[i % 3]}"), says="is left out"),
+    Habit("intervals", HEADER + changed(lambda v, i: f"{v} [{v - 1}-{v + 2}]", 1)),
+    Habit("one unit", HEADER + changed(lambda v, i: f"{v} mm", 1), says="the unit is left out"),
+    Habit("row names", '"",' + HEADER + lines((i + 1, *r) for i, r in enumerate(ROWS))),
+    Habit("an index", "Unnamed: 0," + HEADER + lines((i, *r) for i, r in enumerate(ROWS))),
+    Habit("single quotes", lines([f"'{x}'" for x in row] for row in [NAMES, *ROWS])),
+    Habit("a frame", "+---+---+\n| station | year | rain |\n+---+---+\n"
+          + "".join(f"| {c} | {y} | {v} |\n" for c, y, v in ROWS) + "+---+---+\n"),
+    Habit("no value", HEADER + changed(lambda v, i: "..", 9), without(),
+          options="--modes station,year --value rain --absent missing"),
+    Habit("a word", HEADER + changed(lambda v, i: "x", 9), without(), says="na='x'"),
+    Habit("a placeholder", HEADER + changed(lambda v, i: -9999, 9), without() - 5 * 9999,
+          says="na='-9999'"),
+    Habit("totals", HEADER + lines(ROWS + BY_YEAR), 2 * TOTAL, "is the sum of", shape=(5, 10)),
+    Habit("spellings", HEADER + lines((c.upper() if y > 2018 else c, y, v) for c, y, v in ROWS),
+          says="differ in upper and lower case", shape=(8, 10)),
+    Habit("repeated rows", HEADER + lines(ROWS + ROWS[:9]), TOTAL + sum(v for *_, v in ROWS[:9])),
+    Habit("a program's whole numbers", HEADER + lines((c, f"{y}.0", v) for c, y, v in ROWS)),
+    Habit("notes below", HEADER + lines(ROWS) + "\nSource: an office\n* provisional; may change\n"),
+    Habit("years of two flags", "station\t2010 \t2011 \t2012 \t2013 \n"
+          + "".join(f"{c}\t{a} b\t{b} \t: \t{d} p\n" for c, a, b, _, d in WIDE),
+          WIDE_TOTAL - sum(row[3] for row in WIDE), options=MELTED, shape=(4, 3)),
+    Habit("two rows of names", "station,2010,2010,2011,2011\n,rain,snow,rain,snow\n" + lines(WIDE),
+          WIDE_TOTAL, options="--modes station,column --melt '2010 rain:2011 snow=column'",
+          shape=(4, 4)),
+    Habit("the same below", "station,2010,2011,2012,2013\n,all,all,all,all\n" + lines(WIDE),
+          WIDE_TOTAL, options=MELTED, shape=(4, 4)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("habit", HABITS, ids=lambda habit: habit.name)
+def test_the_suggested_command_reads_it_right(habit, tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text(habit.text)
+    found = check_table(str(path))
+    assert found["command"].partition(f"{path} ")[2] == habit.options
+    assert found["tried"]["total"] == habit.total
+    assert tuple(found["tried"]["shape"]) == habit.shape
+    assert habit.says in " ".join(found["advice"])
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (HEADER + changed(lambda v, i: f"<{v}", 3), "na="),
+        (HEADER + changed(lambda v, i: f"{v}k", 2), "na="),
+        (HEADER + lines((c if y == 2010 else "", y, v) for c, y, v in ROWS), "fill it down"),
+    ],
+    ids=["below a limit", "thousands in letters", "merged cells"],
+)
+def test_what_cannot_be_read_is_said_with_the_option(text, words, tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text(text)
+    found = check_table(str(path))
+    assert found["command"] is None
+    assert words in " ".join(found["advice"])
+
+
+def test_a_letter_belongs_to_a_code_unless_it_is_the_value(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("line,stop,n\n" + lines([("12", "x", 1), ("12A", "y", 2), ("3", "x", 4)] * 9))
+    assert set(from_table(path, "line,stop", "n").modes[0].text()) == {"12", "12A", "3"}
+
+
+def test_numbers_in_thousands_are_no_flags(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text(HEADER + changed(lambda v, i: f"{v}k", 2))
+    with pytest.raises(InvalidDataError, match="of 40 rows"):
+        from_table(path, "station,year", "rain")
