@@ -286,7 +286,8 @@ def _repeat_section(model: CPModel, settings: Mapping[str, Any], command: str | 
     if command:
         parts.append(repeat.code_block("On the command line", command))
     loss = None if model.loss_function is None else str(model.loss_function)
-    parts.append(repeat.code_block("In Python", repeat.python_code(settings, model.rank, loss)))
+    code = repeat.python_code(settings, model.rank, loss, model.exposure)
+    parts.append(repeat.code_block("In Python", code))
     if settings:
         parts.append(f"<h3>Settings</h3>{repeat.settings_table(settings)}")
     parts.append(f"<h3>Versions</h3>{repeat.settings_table(repeat.versions())}")

@@ -9,10 +9,13 @@ from collections.abc import Callable, Iterable, Mapping
 from importlib import metadata
 from typing import Any
 
+from smartcpd._data.exposure import Exposure
 from smartcpd._data.tables import from_table
 from smartcpd._fitting.fit import fit
 from smartcpd.report.text import escape
 
+GIVEN = ("mask", "weights", "exposure")
+"""What a fit takes beside the data."""
 PACKAGES = ("smartcpd", "numpy", "numba", "scipy")
 
 
@@ -42,14 +45,27 @@ def installed(packages: Iterable[str], unknown: str) -> dict[str, str]:
     return found
 
 
-def python_code(settings: Mapping[str, Any], rank: int, loss: str | None) -> str:
+def python_code(
+    settings: Mapping[str, Any], rank: int, loss: str | None, exposure: Exposure | None = None
+) -> str:
     """Return code that fits this model, from the file on where it is known."""
     arguments: dict[str, Any] = {"rank": rank, "loss": loss or "gaussian"}
-    arguments |= _differing(settings, fit, ("X", "rank", "loss", "callback", "progress"))
+    arguments |= _differing(settings, fit, ("X", "rank", "loss", "callback", "progress", *GIVEN))
     lines = ["import smartcpd", ""]
+    more = ""
     if _is_plain(settings.get("file")) and settings.get("file"):
+        if settings["file"] == "-":
+            lines.append("# '-' is the standard input, where the table must stand again.")
         lines.append(f"X = {_reading(settings)}")
-    lines.append(f"estimator = smartcpd.SmartCPD({_given(arguments)}).fit(X)")
+        if settings.get("exposure"):
+            lines.append(f"E = {_column(settings, settings['exposure'], 'sum')}")
+            more = ", exposure=E.tensor"
+        elif settings.get("per") and exposure is not None and exposure.is_product:
+            mode = next(n for n, vector in enumerate(exposure.vectors) if vector is not None)
+            lines.append(f"E = {_column(settings, settings['per'], 'mean')}")
+            lines.append(f"per = dict(zip(E.tensor.indices[{mode}], E.tensor.values))")
+            more = f", exposure={{{mode}: [per[row] for row in sorted(per)]}}"
+    lines.append(f"estimator = smartcpd.SmartCPD({_given(arguments)}).fit(X{more})")
     return "\n".join(lines)
 
 
@@ -61,6 +77,12 @@ def _reading(settings: Mapping[str, Any]) -> str:
         return f"smartcpd.read({_given({'': file} | ({'max_memory': limit} if limit else {}))})"
     more = _differing(settings, from_table, ("data", "modes", "out", "max_memory"))
     return f"smartcpd.from_table({_given({'': file, 'modes': settings['modes']} | more)})"
+
+
+def _column(settings: Mapping[str, Any], column: str, agg: str) -> str:
+    """The call that reads a column into the cells of the data."""
+    own = {"value": column, "agg": agg, "absent": "missing"}
+    return _reading({**settings, **own})
 
 
 def _differing(

@@ -6,26 +6,26 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
-from smartcpd._data.tables.calendars import clock_of, formats_of
-from smartcpd._data.tables.missing import MISSING_LABELS, MISSING_VALUES
-from smartcpd._data.tables.numerals import has_decimal_comma, looks_like_number
+from smartcpd._data.tables.headers import (
+    MOST_COMPARED,
+    has_header,
+    is_second,
+    joined_names,
+    kind_of,
+    names_of,
+    recurs,
+)
+from smartcpd._data.tables.numerals import has_decimal_comma
 
 COMMON, RARE = ",;\t|", "^~\x1f\x01 :"
 """Signs between columns, the likelier ones first."""
 WORDY = " :"
 MOST_RECORDS = 500
-MOST_COMPARED = 60
-"""How many rows are compared with the first line, to see whether it names columns."""
 ALIKE = 0.8
 """The share of lines that must have as many columns for a sign to be what parts them."""
-FEWEST_ROWS = 2
-"""The least number of rows that tell a line of units from data."""
-SURE = 0.9
-"""The share of a column's values that must be numbers or dates for it to hold them."""
 
 
 @dataclass(frozen=True)
@@ -114,13 +114,13 @@ def sniffed(
     table = records[top:]
     first = [field.strip() for field in table[0].fields] if table else []
     below = [record.fields for record in table[1:] if not _is_comment(record)]
-    found = _has_header(first, below) if header is None else header
-    named = bool(found) or (found is None and not _recurs(first, below))
+    found = has_header(first, below) if header is None else header
+    named = bool(found) or (found is None and not recurs(first, below))
     width = max(usual, len(first))
-    second = tuple(field.strip() for field in below[0]) if named and _is_second(below) else ()
+    second = tuple(field.strip() for field in below[0]) if named and is_second(below) else ()
     if second:
-        first, below = _joined(first, second), below[1:]
-    names = _names(first, below, width) if named else [f"column{i}" for i in range(width)]
+        first, below = joined_names(first, second), below[1:]
+    names = names_of(first, below, width) if named else [f"column{i}" for i in range(width)]
     first[:1] = [name.lstrip("# ") for name in first[:1]]
     skip = (table[0].index if table else 0) + named
     if second:
@@ -218,7 +218,7 @@ def _wholeness(records: Sequence[Record], sign: str) -> float:
     """Return the share of fields in which no other sign seems to part anything."""
     others = set(COMMON + RARE) - {sign, " ", ":"}
     fields = [field for record in records for field in record.fields if field.strip()]
-    parted = sum(1 for f in fields if others & set(f) and _kind(f) == "text")
+    parted = sum(1 for f in fields if others & set(f) and kind_of(f) == "text")
     return 1 - parted / max(len(fields), 1)
 
 
@@ -237,7 +237,7 @@ def _first_of_table(records: Sequence[Record], usual: int) -> int:
         return 0
     top = wide[0]
     rows = [record.fields for record in records[top + 1 :]]
-    is_header = _has_header(records[top].fields, rows)
+    is_header = has_header(records[top].fields, rows)
     above = records[top - 1] if top else records[top]
     if top and _is_comment(above) and len(above.fields) == usual and is_header is not True:
         # A header may begin with the sign of a comment.
@@ -266,116 +266,3 @@ def _is_aside(record: Record, usual: int) -> bool:
 
 def _is_comment(record: Record) -> bool:
     return record.fields[0].lstrip().startswith("#")
-
-
-def _kind(field: str) -> str:
-    text = field.strip()
-    if text.lower() in MISSING_VALUES:
-        return ""
-    if looks_like_number(text):
-        return "number"
-    return "date" if formats_of(text) or clock_of(text) else "text"
-
-
-def _has_header(first: Sequence[str], below: Sequence[Sequence[str]]) -> bool | None:
-    """Whether the first line names columns; None if every column holds text."""
-    if not below:
-        return True
-    below = below[:MOST_COMPARED]
-    different, alike = 0, []
-    for j, name in enumerate(first):
-        kinds = Counter(_kind(row[j]) for row in below if j < len(row))
-        kinds.pop("", None)
-        usual, count = kinds.most_common(1)[0] if kinds else ("text", 0)
-        if usual == "text" or count < SURE * kinds.total():
-            continue
-        if _kind(name) == usual:
-            alike.append(name)
-        elif name.strip():
-            different += 1
-    if _is_sequence([name for name in first if re.fullmatch(r"\s*(19|20)\d\d\s*", name)]):
-        return True
-    if not different and not alike:
-        return None
-    return different >= max(len(alike), 1) or _is_sequence(alike)
-
-
-def _is_second(below: Sequence[Sequence[str]]) -> bool:
-    """Whether the line below the names holds units or further names: words, or nothing, wherever
-    the lines that follow hold numbers or dates.
-    """
-    line, rows = below[0] if below else [], below[1:MOST_COMPARED]
-    if len(rows) < FEWEST_ROWS:
-        return False
-    words = 0
-    for j, field in enumerate(line):
-        kinds = Counter(_kind(row[j]) for row in rows if j < len(row))
-        kinds.pop("", None)
-        usual, count = kinds.most_common(1)[0] if kinds else ("text", 0)
-        if usual == "text" or count < SURE * kinds.total():
-            if field.strip() and field.strip() in {row[j].strip() for row in rows if j < len(row)}:
-                return False
-            continue
-        # In a row of data such words would stand for values that are missing.
-        if _kind(field) not in ("", "text") or field.strip() in MISSING_LABELS - {""}:
-            return False
-        words += bool(field.strip(" -"))
-    return words > 0
-
-
-def _joined(first: Sequence[str], second: Sequence[str]) -> list[str]:
-    """Return the names of columns whose names recur, with what stands below them."""
-    often = Counter(name for name in first if name)
-    pairs = zip(first, [*second, *[""] * len(first)], strict=False)
-    return [f"{a} {b}".strip() if often[a] > 1 else a for a, b in pairs]
-
-
-def _is_sequence(names: Sequence[str]) -> bool:
-    """Whether names are numbers that follow each other, such as years."""
-    if len(names) < 3 or not all(re.fullmatch(r"\s*\d{1,4}\s*", name) for name in names):
-        return False
-    steps = {int(b) - int(a) for a, b in pairwise(names)}
-    return len(steps) == 1 and steps != {0}
-
-
-def _recurs(first: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
-    """Whether the fields of the first line are found again further down, as data are."""
-    again = [
-        name in {row[j].strip() for row in below if j < len(row)} for j, name in enumerate(first)
-    ]
-    return any(a for a, name in zip(again, first, strict=True) if name)
-
-
-def _names(first: Sequence[str], below: Sequence[Sequence[str]], width: int) -> list[str | None]:
-    """Return a name for every column, no two of them alike but for upper and lower case."""
-    empty_end = all(len(row) < width or not row[width - 1].strip() for row in below)
-    wanted: list[str] = list(first)
-    if len(wanted) == width - 1 and not empty_end:
-        wanted = ["", *wanted]  # row names of R
-    wanted += [""] * (width - len(wanted))
-    wanted[0] = wanted[0].lstrip("# ") if wanted[0].startswith("#") else wanted[0]
-    ignored = width > 1 and not wanted[-1] and empty_end and bool(below)
-    found = told_apart(wanted)
-    return [*found[:-1], None] if ignored else list(found)
-
-
-def told_apart(wanted: Iterable[str]) -> list[str]:
-    """Return names that are not empty and not alike: a number is put behind those that recur."""
-    given = [" ".join(name.split()) for name in wanted]
-    taken: set[str] = {name.lower() for name in given if name}
-    seen: set[str] = set()
-    found = []
-    for i, name in enumerate(given):
-        chosen = name or f"column{i}"
-        if chosen.lower() in (seen if name else taken | seen):
-            chosen = _free(chosen, lambda new: new.lower() in taken | seen)
-        seen.add(chosen.lower())
-        found.append(chosen)
-    return found
-
-
-def _free(name: str, is_taken: Callable[[str], bool]) -> str:
-    number = 1
-    while is_taken(f"{name}_{number}"):
-        number += 1
-    return f"{name}_{number}"
