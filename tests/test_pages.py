@@ -17,6 +17,7 @@ SLOW = {
     "docs/howto/long-runs.md",
     "docs/howto/networks.md",
     "docs/howto/new-data.md",
+    "docs/howto/penalties.md",
     "docs/howto/own-loss.md",
     "docs/howto/replication.md",
     "docs/howto/sparse.md",

@@ -69,6 +69,23 @@ def known_parts(names: dict[str, Any], figure: Any) -> None:
     axes[1].set(xlabel="error of mode 1", title="What is known")
 
 
+def penalties(names: dict[str, Any], figure: Any) -> None:
+    """Draw a factor as it was planted, and as it is found with and without penalties."""
+    t, planted = names["t"], names["CPModel"]([names["curves"], names["few"]]).normalize()
+    axes = figure.subplots(1, 2, sharey=True)
+    pairs = (("plain", "Without"), ("fit", "Smoothness, and an elastic net beside"))
+    for axis, (name, title) in zip(axes, pairs, strict=True):
+        found = names["CPModel"](names[name].model_.factors[:2]).normalize().align(planted)
+        for r in range(2):
+            axis.plot(t, planted.factors[0][:, r], "--", color=COLOURS[r], linewidth=1)
+            axis.plot(t, found.factors[0][:, r], color=COLOURS[r])
+        axis.set(xlabel="time", title=title)
+    axes[0].set_ylabel("loading")
+    axes[0].plot([], [], "--", color="#777777", linewidth=1, label="planted")
+    axes[0].plot([], [], color="#777777", label="found")
+    axes[0].legend(frameon=False, fontsize=8)
+
+
 def networks(names: dict[str, Any], figure: Any) -> None:
     """Draw the groups of people that a shared factor finds, and the network that they make."""
     X, people, fit = names["X"], names["people"], names["fit"]
@@ -136,6 +153,7 @@ def covariates(names: dict[str, Any], figure: Any) -> Any:
 PICTURES: dict[str, Callable[[dict[str, Any], Any], Any]] = {
     "known-parts": known_parts,
     "networks": networks,
+    "penalties": penalties,
     "exposure": exposure,
     "replication": replication,
     "covariates": covariates,

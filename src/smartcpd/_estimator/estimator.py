@@ -43,8 +43,9 @@ class SmartCPD(MeetsNewData):
         ``{0: "entropy"}`` chooses for some modes only.
     constraint : str, Constraint, or one a mode
         "free", "nonnegative", "box(lo, hi)", "simplex", "l1-ball(radius)", "l2-ball(radius)",
-        "sparsity(weight)", "smoothness(weight)", "monotone", "unimodal"; "auto" is nonnegative
-        where the loss needs it and free elsewhere. `smartcpd.constraints.box` takes arrays, for
+        "sparsity(weight)", "smoothness(weight)", "ridge(weight)", "monotone", "unimodal"; sums of
+        penalties such as "smoothness(0.1) + sparsity(0.01)"; "auto" is nonnegative where the loss
+        needs it and free elsewhere. `smartcpd.constraints.box` takes arrays, for
         bounds that every entry has for itself.
     fixed : dict from modes to (I_n x rank) arrays, optional
         Factors that are known, such as reference spectra, by number or name of the mode; the others

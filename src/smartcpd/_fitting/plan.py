@@ -12,6 +12,8 @@ import numpy as np
 from smartcpd._fitting.model import CPModel
 from smartcpd._fitting.settings import settings_of
 from smartcpd._methods.base import Method, Observer, Settings
+from smartcpd._methods.lbfgs import lbfgs
+from smartcpd._methods.md import md
 from smartcpd._problem.checkpoints import Journal
 from smartcpd._problem.problem import Problem
 from smartcpd._strategies import registry, warm_starts
@@ -51,6 +53,7 @@ class Plan:
         init, consensus = parameters["init"], bool(parameters["consensus"])
         repairs = None
         solver, reason = registry.get(parameters["solver"]), "your choice"
+        ours = solver is None
         if solver is None:
             solver, reason = choice(problem, settings)
             # Repairs would replace what is known or shared; of tiled data, they would take longer
@@ -63,7 +66,10 @@ class Plan:
         n_runs = parameters["n_init"]
         if isinstance(solver, Strategy) and solver.compares_starts and not _is_warm(init):
             n_runs = n_runs if consensus else 1
-        if problem.needs_plain_descents and parameters["n_init"] == 1 and _is_random(init):
+        # Descents from one start each find a solution, and not the best, where penalties make
+        # several.
+        several = problem.needs_plain_descents or (ours and solver in (lbfgs, md))
+        if several and parameters["n_init"] == 1 and _is_random(init):
             n_runs = max(1, math.ceil(parameters["effort"] * PLAIN_RUNS))
         if not _is_random(init):
             solver, reason = from_a_start(solver, reason, problem)

@@ -129,5 +129,7 @@ class Method:
     """Whether it serves factors whose entries have bounds of their own, or are known."""
     shares_factors: bool = False
     """Whether it serves modes that have one factor together."""
+    takes_sums: bool = False
+    """Whether it serves penalties that are added up."""
     defaults: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """Parameters of a fit that this method has its own defaults for."""

@@ -15,7 +15,7 @@ from smartcpd._methods.mm import entries_of
 from smartcpd._methods.tracker import EndedError, Tracker
 from smartcpd._objectives import Estimate
 from smartcpd._objectives.comparable import SteadyObjective
-from smartcpd._problem.bounds import bounds, check_bounds
+from smartcpd._problem.bounds import bounds, check_smooth
 from smartcpd._problem.history import Status
 from smartcpd._problem.problem import Problem
 
@@ -26,7 +26,7 @@ UNLIMITED = 1 << 30
 
 
 def check(problem: Problem) -> None:
-    check_bounds(problem, "lbfgs")
+    check_smooth(problem, "lbfgs")
 
 
 @dataclass
@@ -101,8 +101,13 @@ class ScipyDescent:
     def _computed(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         self.tracker.check_time()
         self.tracker.entries += self.entries
-        shared = self.tracker.problem.shared
-        value, gradient = self.objective.gradient(shared.mean(x.reshape(self.A.shape)))
+        problem = self.tracker.problem
+        shared = problem.shared
+        A = shared.mean(x.reshape(self.A.shape))
+        value, gradient = self.objective.gradient(A)
+        if problem.penalises:
+            value += self.tracker.penalty(A)
+            gradient = gradient + problem.penalty_slope(A)
         gradient = shared.mean(gradient)
         if not (math.isfinite(value) and np.isfinite(gradient).all()):
             return self._wall(), np.zeros_like(x)
@@ -125,7 +130,8 @@ class ScipyDescent:
         self.iterations += 1
         if self.iterations > self.recorded:
             self.tracker.epoch += 1
-            self._record(float(intermediate_result.fun))
+            penalty = self.tracker.penalty(self.A)
+            self._record(float(intermediate_result.fun) - penalty)
             self.recorded = self.iterations
             seen()
         if self.objective.is_stale(self.A):
@@ -149,4 +155,12 @@ def _run(task: Task) -> Result:
     return tracker.follow(ScipyDescent(objective, tracker, A, limits, entries_of(problem)).solve)
 
 
-lbfgs = Method("lbfgs", _run, check, reads_parts=True, takes_entry_bounds=True, shares_factors=True)
+lbfgs = Method(
+    "lbfgs",
+    _run,
+    check,
+    reads_parts=True,
+    takes_entry_bounds=True,
+    shares_factors=True,
+    takes_sums=True,
+)

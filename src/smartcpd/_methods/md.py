@@ -144,4 +144,4 @@ def _run(task: Task) -> Result:
     return tracker.follow(MirrorDescent(objective, tracker, modes, A, entries).solve)
 
 
-md = Method("md", _run)
+md = Method("md", _run, takes_sums=True)

@@ -91,4 +91,4 @@ def _run(task: Task) -> Result:
     return alternate(tracker, RowNewton(tracker, objective), "row-newton")
 
 
-row_newton = Method("row-newton", _run)
+row_newton = Method("row-newton", _run, takes_sums=True)

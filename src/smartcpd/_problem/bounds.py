@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from smartcpd._problem.problem import Problem
@@ -23,6 +25,23 @@ def check_bounds(problem: Problem, solver: str) -> None:
             )
 
 
+def are_smooth(problem: Problem) -> bool:
+    """Whether every constraint bounds entries one by one, with a smooth penalty at most."""
+    return all(_ends_of(c) is not None for c in problem.constraints)
+
+
+def check_smooth(problem: Problem, solver: str) -> None:
+    """Refuse penalties that are not smooth, and constraints on whole columns."""
+    for mode, constraint in enumerate(problem.constraints):
+        if _ends_of(constraint) is None:
+            raise IncompatibleError(
+                f"Solver '{solver}' knows bounds on single entries (free, nonnegative, box) and "
+                f"smooth penalties within them (ridge, smoothness, sparsity of nonnegative "
+                f"entries); got constraint '{constraint}' for mode {mode}. Use solver='smd' or "
+                "'md'."
+            )
+
+
 def bounds(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     """Return the lowest and the highest value of the entries of the stacked factors.
 
@@ -40,9 +59,17 @@ def _bounds_entries(constraint: Constraint) -> bool:
     return isinstance(constraint, EntryBounds) or constraint.bounds is not None
 
 
-def _ends(constraint: Constraint, size: int, width: int) -> tuple[np.ndarray, np.ndarray]:
+def _ends_of(constraint: Constraint) -> tuple[Any, Any] | None:
+    """The bounds of entries, one pair for all or one for each."""
     if isinstance(constraint, EntryBounds):
         return constraint.low, constraint.high
-    assert constraint.bounds is not None
-    low, high = (np.full((size, width), float(end)) for end in constraint.bounds)
+    return constraint.smooth_within
+
+
+def _ends(constraint: Constraint, size: int, width: int) -> tuple[np.ndarray, np.ndarray]:
+    ends = _ends_of(constraint)
+    assert ends is not None
+    if isinstance(constraint, EntryBounds):
+        return ends
+    low, high = (np.full((size, width), float(end)) for end in ends)
     return low, high

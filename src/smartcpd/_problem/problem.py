@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from smartcpd import constraints, losses, mirrors, sampling, steps
+from smartcpd._common.stacked import offsets
 from smartcpd._data.opening import as_storage
 from smartcpd._data.storage import Storage
 from smartcpd._problem.known import with_known
@@ -142,6 +143,11 @@ class Problem:
         return any(isinstance(c, EntryBounds) for c in self.constraints)
 
     @property
+    def has_sums(self) -> bool:
+        """Whether penalties are added up, so that projections are not compiled."""
+        return any(c.is_sum for c in self.constraints)
+
+    @property
     def needs_plain_descents(self) -> bool:
         """Whether merges, repairs and steps of one mode alone would break something: entries that
         are known, or a factor that modes share.
@@ -188,6 +194,21 @@ class Problem:
             for n, A in enumerate(factors)
             if n not in self.shared.repeats
         )
+
+    @property
+    def penalises(self) -> bool:
+        """Whether some constraint is a penalty."""
+        return any(c.penalises for c in self.constraints)
+
+    def penalty_slope(self, A: np.ndarray) -> np.ndarray:
+        """Return the derivative of what the constraints add, stacked like the factors A."""
+        starts = offsets(self.shape)
+        out = np.zeros_like(A)
+        for n, constraint in enumerate(self.constraints):
+            if n not in self.shared.repeats:
+                rows = slice(starts[n], starts[n + 1])
+                out[rows] = constraint.penalty_slope(A[rows])
+        return out
 
     def __str__(self) -> str:
         def listed(pieces: Sequence[Any]) -> str:

@@ -8,9 +8,11 @@ from smartcpd._data.storage import Dense, SparseTensor, Storage
 from smartcpd._methods.base import Method, Settings
 from smartcpd._methods.dense_descent import quasi_newton
 from smartcpd._methods.expected_counts import serves
+from smartcpd._methods.lbfgs import lbfgs
+from smartcpd._methods.md import md
 from smartcpd._methods.mm import mm
 from smartcpd._methods.smd import smd
-from smartcpd._problem.bounds import are_bounds
+from smartcpd._problem.bounds import are_bounds, are_smooth
 from smartcpd._problem.problem import Problem
 from smartcpd._strategies.base import Strategy
 from smartcpd._strategies.completion import completion
@@ -26,11 +28,21 @@ def choice_in_memory(problem: Problem, settings: Settings) -> tuple[Strategy | M
     """The strategy for a problem, or the method where no strategy serves it, and why."""
     if settings.stochastic:
         return smd, "you chose how stochastic steps are made"
+    special = problem.shared or problem.has_sums or problem.has_entry_bounds
+    if problem.penalises and are_smooth(problem) and (special or _has_ridge(problem)):
+        return lbfgs, "penalties are smooth within the bounds of entries"
     if problem.shared:
         return quasi_newton, "some modes share a factor"
     if problem.has_entry_bounds and are_bounds(problem):
         return quasi_newton, "some entries of the factors are known, or have bounds of their own"
+    if problem.has_sums:
+        return md, "penalties are added up, and not all of them are smooth"
     return _choice(problem.storage, problem)
+
+
+def _has_ridge(problem: Problem) -> bool:
+    """Whether a penalty draws all entries towards 0, where stochastic steps end too early."""
+    return any(c.is_quadratic and not c.columnwise for c in problem.constraints)
 
 
 @singledispatch

@@ -111,6 +111,12 @@ def check(solver: Strategy | Method, problem: Problem) -> None:
             f"and cannot keep one factor for several modes; got {problem}. Use solver='auto', or "
             f"one of {able}, with constraints that are bounds on single entries."
         )
+    if problem.has_sums and not (isinstance(solver, Method) and solver.takes_sums):
+        able = ", ".join(repr(each.name) for each in METHODS if each.takes_sums)
+        raise IncompatibleError(
+            f"Solver '{solver.name}' needs constraints whose projections are compiled, and those "
+            f"of sums of penalties are not; got {problem}. Use solver='auto', or one of {able}."
+        )
     solver.check(problem)
 
 

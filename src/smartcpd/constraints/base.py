@@ -46,6 +46,12 @@ class Constraint(Piece):
     """
     needs_quadratic: ClassVar[bool] = False
     """Whether only the quadratic map has a projection in closed form."""
+    is_quadratic: ClassVar[bool] = False
+    """Whether it is a price on squares, which can be added to other penalties."""
+    is_sum: ClassVar[bool] = False
+    """Whether it is a sum of pieces, whose projection is not compiled."""
+    is_known: ClassVar[bool] = False
+    """Whether every entry has bounds of its own."""
 
     @property
     def signed(self) -> bool:
@@ -56,6 +62,18 @@ class Constraint(Piece):
     def bounds(self) -> tuple[float, float] | None:
         """The bounds of single entries, if the constraint is nothing else and the same for all."""
         return None
+
+    @property
+    def smooth_within(self) -> tuple[float, float] | None:
+        """The bounds of single entries within which nothing but a smooth penalty counts.
+
+        None where there is more to it.
+        """
+        return self.bounds
+
+    def penalty_slope(self, A: np.ndarray) -> np.ndarray:
+        """Return the derivative of h at A, where it is smooth."""
+        return np.zeros_like(A)
 
     @property
     def penalises(self) -> bool:

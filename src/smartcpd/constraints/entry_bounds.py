@@ -35,6 +35,7 @@ class EntryBounds(Constraint):
     high: np.ndarray
 
     bounded = True
+    is_known = True
 
     @property
     def name(self) -> str:  # type: ignore[override]

@@ -30,10 +30,22 @@ class Smoothness(Price):
 
     name = "smoothness"
     columnwise = True
+    is_quadratic = True
 
     def penalty(self, A):
         steps = np.diff(np.asarray(A, dtype=np.float64), axis=0)
         return 0.5 * self.weight * float(np.sum(steps**2))
+
+    @property
+    def smooth_within(self):
+        return (-np.inf if self.signed else 0.0), np.inf
+
+    def penalty_slope(self, A):
+        steps = self.weight * np.diff(A, axis=0)
+        out = np.zeros_like(A)
+        out[1:] += steps
+        out[:-1] -= steps
+        return out
 
     @staticmethod
     def project(Z, Gamma, to_dual, to_primal, mirror_p, p):

@@ -34,6 +34,13 @@ class Sparsity(Price):
     def settle(self, average, last):
         return np.where(last == 0, 0.0, average)
 
+    @property
+    def smooth_within(self):
+        return None if self.signed else (0.0, np.inf)
+
+    def penalty_slope(self, A):
+        return np.full_like(A, self.weight)
+
     @staticmethod
     def project(Z, Gamma, to_dual, to_primal, mirror_p, p):
         weight, nonnegative = p[0], p[1] > 0.0

@@ -65,6 +65,29 @@ class Row:
     chosen: bool
 
 
+@dataclass(frozen=True)
+class PenaltyRow:
+    """A penalty and its score on held-out cells, under the rank and loss that were chosen.
+
+    Attributes
+    ----------
+    penalty : str
+        What was given as ``constraint``.
+    log_likelihood : float
+        The mean over held-out cells; for losses without one, minus half of the deviance.
+    behind, behind_error : float
+        By how much it is below the best one's, and the standard error of that difference.
+    chosen : bool
+        Whether it is the recommended one.
+    """
+
+    penalty: str
+    log_likelihood: float
+    behind: float
+    behind_error: float
+    chosen: bool
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Selection:
     """The rank and the loss that `select` recommends, and why.
@@ -91,6 +114,10 @@ class Selection:
         How cells were held out.
     seconds : float
         The time that all fits took.
+    penalty : str, Constraint, dict or None
+        The best of ``penalties``, as it was given.
+    penalty_rows : tuple of PenaltyRow
+        What was tried of them.
 
     Examples
     --------
@@ -109,6 +136,8 @@ class Selection:
     cv: int
     holdout: str
     seconds: float
+    penalty: Any = None
+    penalty_rows: tuple[PenaltyRow, ...] = field(default=(), repr=False)
 
     @property
     def loss(self) -> Loss:
@@ -135,7 +164,11 @@ class Selection:
         return doors.plot_selection(self, ax)
 
     def __str__(self) -> str:
-        return f"{text_table(self)}\n\n{self.recommendation}"
+        text = f"{text_table(self)}\n\n{self.recommendation}"
+        for row in self.penalty_rows:
+            mark = "  <- chosen" if row.chosen else ""
+            text += f"\npenalty {row.penalty}: log-likelihood {row.log_likelihood:.5g}{mark}"
+        return text
 
     def __repr__(self) -> str:
         return f"Selection({self.loss}, rank {self.rank}; {len(self.rows)} tried)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,6 +16,7 @@ from smartcpd._data.storage import Storage
 from smartcpd._fitting.model import CPModel
 from smartcpd._inference.selection.candidates import Candidate, candidates_of, differs_from
 from smartcpd._inference.selection.cross_validation import check_problem, opened
+from smartcpd._inference.selection.penalties import with_penalty
 from smartcpd._inference.selection.result import Replication, Selection, rows_of
 from smartcpd._inference.selection.rule import Key, chosen, contenders, top_of, walk
 from smartcpd._inference.selection.training import Fitted
@@ -45,6 +46,7 @@ def select(
     absent: str = "zero",
     mask: Any = None,
     weights: Any = None,
+    penalties: Sequence[Any] | None = None,
     progress: bool | str | Callable[[str], Any] = "auto",
     **parameters: Any,
 ) -> Selection:
@@ -79,6 +81,10 @@ def select(
         The same seed gives the same bits.
     absent, mask, weights
         As for `SmartCPD.fit`.
+    penalties : list, optional
+        Choices for ``constraint``, such as ``["ridge(0.01)", "ridge(0.1)"]`` or dicts by mode: with
+        the rank and loss that were found, the one is chosen under which held-out cells are most
+        likely, and ``model`` is fitted with it.
     progress : bool, "auto" or callable
         Whether a line is written for each fit; "auto" does so on a terminal. A function is called
         with the line.
@@ -123,7 +129,7 @@ def select(
     around = _around(near, choice.key)
     again = _replicated(trials, storage, around, choice.key, n_restarts)
     modes = taken_off(X)[1]
-    return Selection(
+    found = Selection(
         rank=choice.key[1],
         model=_labelled(again[choice.key].best, modes),
         rows=rows_of(trials, tried, choice, again),
@@ -132,6 +138,12 @@ def select(
         cv=int(cv),
         holdout=holdout,
         seconds=time.perf_counter() - began,
+    )
+    if penalties is None:
+        return found
+    options = {"cv": cv, "holdout": holdout, "fiber_mode": fiber_mode, "n_jobs": n_jobs}
+    return with_penalty(
+        found, storage, modes, penalties, options, parameters, trials.entropy, trials.tell
     )
 
 
