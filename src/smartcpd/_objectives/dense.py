@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
+from smartcpd._common.joined_modes import JoinedModes
 from smartcpd._data.storage import Dense
 from smartcpd._objectives.base import ALL_CELLS, Estimate, objective_of
 from smartcpd._objectives.fibers import FiberPass
@@ -14,6 +16,11 @@ from smartcpd.losses import Loss
 from smartcpd.sampling.base import random_fibers
 
 WATCHED_CELLS = 1 << 17
+SHORT_FIBERS, MOST_MODES = 16, 4
+"""Fibers of fewer cells, in a tensor of more modes, are not worth the products that each of them
+needs: modes are joined."""
+WORTH_JOINING, MOST_COPIED = 1 << 10, 1 << 22
+"""The least number of cells for it, and the most of an array that has to be copied first."""
 
 
 @dataclass(frozen=True)
@@ -32,10 +39,30 @@ class DenseObjective:
     fiber_mode: int | None = None
     """The mode that they run along; by default the one that is read most cheaply."""
 
+    @cached_property
+    def _long(self) -> tuple[JoinedModes, DenseObjective] | None:
+        """The same objective with many short modes taken for two long ones, where that pays."""
+        storage = self.storage
+        short = max(storage.shape) < SHORT_FIBERS and len(storage.shape) > MOST_MODES
+        if not short or self.fibers is not None or storage.n_cells < WORTH_JOINING:
+            return None
+        if storage.n_cells > MOST_COPIED and not storage.array.flags.c_contiguous:
+            return None
+        joined = JoinedModes.of(storage.shape)
+        return joined, replace(self, storage=storage.reshaped(joined.shape), fiber_mode=None)
+
     def estimate(self, A: np.ndarray) -> Estimate:
+        if self._long is not None:
+            joined, longer = self._long
+            return longer.estimate(joined.products(A).stacked)
         return Estimate(self._pass().value(A, self.fibers) / self.divisor)
 
     def gradient(self, A: np.ndarray) -> tuple[float, np.ndarray]:
+        if self._long is not None:
+            joined, longer = self._long
+            products = joined.products(A)
+            value, gradient = longer.gradient(products.stacked)
+            return value, products.pulled_back(gradient)
         total, gradient = self._pass().gradient(A, self.fibers)
         return total / self.divisor, gradient / self.divisor
 

@@ -154,6 +154,11 @@ class Dense(DenseStorage):
         weights = None if self.weights is None else self.weights[where]
         return Dense(np.ascontiguousarray(self.array[where]), weights)
 
+    def reshaped(self, shape: Sequence[int]) -> Dense:
+        """Return the same cells in the same order, in another shape; copied if need be."""
+        weights = None if self.weights is None else self.weights.reshape(shape)
+        return Dense(self.array.reshape(shape), weights)
+
     def handle(self) -> np.ndarray:
         address = self.array.__array_interface__["data"][0]
         return np.array([address, *self.array.strides], dtype=np.int64)

@@ -42,8 +42,7 @@ class Joining:
         shape = [math.prod(group) for group in self.groups]
         if len(shape) == len(storage.shape):
             return storage
-        weights = None if storage.weights is None else storage.weights.reshape(shape)
-        return Dense(storage.array.reshape(shape), weights)
+        return storage.reshaped(shape)
 
     def split(self, factors: list[np.ndarray]) -> list[np.ndarray]:
         """Return factors of all modes: the products of columns that are closest to those given."""
