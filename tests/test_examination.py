@@ -20,7 +20,7 @@ from smartcpd._inference.diagnosis import diagnose
 from smartcpd._inference.dispersion import estimate
 from smartcpd._inference.examination import Examination
 from smartcpd._inference.excerpt import Excerpt
-from smartcpd._inference.rank_check import RankVerdict, Suits
+from smartcpd._inference.rank_check.verdict import RankVerdict, Suits
 from smartcpd._problem.checkpoints import identity
 from smartcpd.quality import measure
 from smartcpd.quality.reading import Reading

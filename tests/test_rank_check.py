@@ -8,8 +8,9 @@ import pytest
 import smartcpd
 from smartcpd import SmartCPD, SparseTensor
 from smartcpd._fitting.fit import fit
-from smartcpd._inference.rank_check import RankVerdict, Suits, checked_rank
+from smartcpd._inference.rank_check.check import checked_rank
 from smartcpd._inference.rank_check.trials import Clock, Trials
+from smartcpd._inference.rank_check.verdict import RankVerdict, Suits
 from smartcpd._inference.selection.folds import one_fold
 from smartcpd.errors import InvalidDataError
 

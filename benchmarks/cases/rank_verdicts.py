@@ -20,8 +20,9 @@ from benchmarks.results import Result, Row, Spread, Verdict
 from benchmarks.selecting import SHAPE, gamma
 from smartcpd import SparseTensor, datasets
 from smartcpd._fitting.fit import fit
-from smartcpd._inference.rank_check import RankVerdict, Suits, checked_rank
+from smartcpd._inference.rank_check.check import checked_rank
 from smartcpd._inference.rank_check.trials import LEAST_SECONDS, SHARE_OF_FIT
+from smartcpd._inference.rank_check.verdict import RankVerdict, Suits
 
 RANKS = range(2, 9)
 FIRST_SEED, SEEDS, RIGHT = 1100, 20, 18

@@ -28,6 +28,14 @@ def mode_cosines(first: Sequence[np.ndarray], second: Sequence[np.ndarray]) -> n
 
 def best_pairs(similarity: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Rows and columns, each used once at most, whose entries have the largest sum."""
+    if similarity.shape[0] > similarity.shape[1]:
+        columns, rows = best_pairs(similarity.T)
+        order = np.argsort(rows)
+        return rows[order], columns[order]
+    favourites = similarity.argmax(axis=1)
+    if np.unique(favourites).size == favourites.size:
+        # Every row can have its favourite, so that no other choice is better.
+        return np.arange(favourites.size), favourites
     # Imported here because scipy.optimize alone takes a third of a second to import.
     from scipy.optimize import linear_sum_assignment
 

@@ -16,7 +16,8 @@ from smartcpd._inference.diagnosis.case import Case, shared_evenly
 from smartcpd._inference.diagnosis.examine import examined
 from smartcpd._inference.diagnosis.tallies import Tallies
 from smartcpd._inference.excerpt import Excerpt
-from smartcpd._inference.rank_check import RankVerdict, checked_rank
+from smartcpd._inference.rank_check.check import checked_rank
+from smartcpd._inference.rank_check.verdict import RankVerdict
 from smartcpd._objectives import Estimate
 from smartcpd.quality import Quality
 from smartcpd.quality.measure import QualityTally, model_reading, placed_in_whole

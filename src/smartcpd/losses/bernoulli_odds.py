@@ -7,7 +7,7 @@ import numpy as np
 
 from smartcpd._kernels.elementary import log
 from smartcpd.losses.base import CERTAIN, EPS, Data, Dispersion, Domain, Loss
-from smartcpd.losses.tails import tails_of
+from smartcpd.losses.tails import bernoulli_tails
 
 
 @dataclass(frozen=True)
@@ -28,9 +28,7 @@ class BernoulliEvents(Loss):
         return np.zeros_like(x)
 
     def tails(self, x, m, dispersion):
-        from scipy import stats
-
-        return tails_of(stats.bernoulli(self.mean(m, self.params)), x)
+        return bernoulli_tails(x, self.mean(m, self.params))
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from smartcpd.losses.base import EPS, Data, Dispersion, Domain, Loss
 from smartcpd.losses.gamma import Gamma
 from smartcpd.losses.gaussian import Gaussian
 from smartcpd.losses.poisson import Poisson
-from smartcpd.losses.tails import TINY, tails_of
+from smartcpd.losses.tails import TINY, gamma_tails
 
 EXACT = {0.0: Gamma(), 1.0: Poisson(), 2.0: Gaussian()}
 """Losses that this one is for some beta, up to a constant in x."""
@@ -192,15 +192,13 @@ class Beta(Loss):
 
         Elsewhere they are those of a gamma distribution of the same mean and variance.
         """
-        from scipy import stats
-
         if self.beta in EXACT:
             return EXACT[self.beta].tails(x, m, dispersion)
         mean = np.maximum(m, TINY)
         if self._is_compound:
             return tweedie.Compound.of(mean, dispersion, 2.0 - self.beta).tails(x)
         scale = dispersion * mean ** (1.0 - self.beta)
-        return tails_of(stats.gamma(mean / scale, scale=scale), x)
+        return gamma_tails(x, mean / scale, scale)
 
     def simulate(self, m, rng, dispersion=None):
         """Draw data with mean m and variance d m^(2 - beta); d, the dispersion, is 0.1 if open.

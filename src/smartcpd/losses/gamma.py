@@ -7,7 +7,7 @@ import numpy as np
 
 from smartcpd._kernels.elementary import log
 from smartcpd.losses.base import EPS, Data, Dispersion, Domain, Loss
-from smartcpd.losses.tails import TINY, tails_of
+from smartcpd.losses.tails import TINY, gamma_tails
 
 LEAST_EXCESS = 1e-10
 """Half of a mean deviance that data without noise leaves, by rounding."""
@@ -85,9 +85,7 @@ class Gamma(Loss):
         return constant + (shape - 1.0) * np.log(np.maximum(x, TINY))
 
     def tails(self, x, m, dispersion):
-        from scipy import stats
-
-        return tails_of(stats.gamma(1.0 / dispersion, scale=np.maximum(m, TINY) * dispersion), x)
+        return gamma_tails(x, 1.0 / dispersion, np.maximum(m, TINY) * dispersion)
 
     def likely_dispersion(self, evidence):
         """One over the shape k that solves log k - psi(k) = half of the mean deviance."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from smartcpd.losses.base import Data, Dispersion, Domain, Loss
-from smartcpd.losses.tails import tails_of
+from smartcpd.losses.tails import normal_tails
 
 
 @dataclass(frozen=True)
@@ -73,9 +73,7 @@ class Gaussian(Loss):
         return np.full_like(x, -0.5 * np.log(2.0 * np.pi * dispersion))
 
     def tails(self, x, m, dispersion):
-        from scipy import stats
-
-        return tails_of(stats.norm(m, np.sqrt(dispersion)), x)
+        return normal_tails(x, m, np.sqrt(dispersion))
 
     def estimate_dispersion(self, evidence):
         # Pearson's estimate, but exact: no sample of cells is needed.

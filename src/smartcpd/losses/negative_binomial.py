@@ -10,7 +10,7 @@ from smartcpd._common.registry import AUTO
 from smartcpd._kernels.elementary import log
 from smartcpd.errors import InvalidParameterError
 from smartcpd.losses.base import EPS, Data, Dispersion, Domain, Loss
-from smartcpd.losses.tails import tails_of
+from smartcpd.losses.tails import negative_binomial_tails
 
 
 @dataclass(frozen=True)
@@ -116,9 +116,7 @@ class NegativeBinomial(Loss):
         return gammaln(x + self.r) - gammaln(self.r) - gammaln(x + 1.0)
 
     def tails(self, x, m, dispersion):
-        from scipy import stats
-
-        return tails_of(stats.nbinom(self.r, 1.0 / (1.0 + np.maximum(m, 0.0))), x)
+        return negative_binomial_tails(x, self.r, 1.0 / (1.0 + np.maximum(m, 0.0)))
 
     def simulate(self, m, rng, *, dispersion=None):
         return rng.negative_binomial(self.r, 1.0 / (1.0 + m))

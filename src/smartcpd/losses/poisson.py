@@ -7,7 +7,7 @@ import numpy as np
 
 from smartcpd._kernels.elementary import log
 from smartcpd.losses.base import EPS, Data, Dispersion, Domain, Loss
-from smartcpd.losses.tails import TINY, tails_of
+from smartcpd.losses.tails import TINY, poisson_tails
 
 
 @dataclass(frozen=True)
@@ -33,11 +33,9 @@ class PoissonCounts(Loss):
         return -gammaln(x / dispersion + 1.0) - (x / dispersion + 1.0) * np.log(dispersion)
 
     def tails(self, x, m, dispersion):
-        from scipy import stats
-
         mean = np.maximum(self.mean(m, self.params), 0.0)
         # A quotient that rounding has left just beside a whole number is that number.
-        return tails_of(stats.poisson(mean / dispersion), np.round(x / dispersion, 9))
+        return poisson_tails(np.round(x / dispersion, 9), mean / dispersion)
 
     def simulate(self, m, rng, *, dispersion=None):
         mean = self.mean(m, self.params)

@@ -7,7 +7,7 @@ import numpy as np
 
 from smartcpd._kernels.elementary import log
 from smartcpd.losses.base import EPS, Data, Dispersion, Domain, Loss
-from smartcpd.losses.tails import TINY, tails_of
+from smartcpd.losses.tails import TINY, rayleigh_tails
 
 HALF_PI = 1.5707963267948966
 QUARTER_PI = 0.7853981633974483
@@ -86,9 +86,7 @@ class Rayleigh(Loss):
         return np.log(np.maximum(x, TINY)) + np.log(HALF_PI)
 
     def tails(self, x, m, dispersion):
-        from scipy import stats
-
-        return tails_of(stats.rayleigh(scale=np.maximum(m, TINY) / np.sqrt(np.pi / 2)), x)
+        return rayleigh_tails(x, np.maximum(m, TINY) / np.sqrt(np.pi / 2))
 
     def simulate(self, m, rng, *, dispersion=None):
         return rng.rayleigh(m / np.sqrt(np.pi / 2))

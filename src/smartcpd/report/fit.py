@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 
 from smartcpd._data.labels import Mode
-from smartcpd._inference.rank_check import RankVerdict, Suits
+from smartcpd._inference.rank_check.verdict import RankVerdict, Suits
 from smartcpd.quality import Bin, Quality
 from smartcpd.report import svg
 from smartcpd.report.axes import log_ticks, number_ticks

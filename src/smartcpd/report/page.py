@@ -13,7 +13,7 @@ from smartcpd._fitting.consensus import Stability
 from smartcpd._fitting.model import CPModel
 from smartcpd._fitting.shares import Readable
 from smartcpd._inference.diagnosis import Diagnosis
-from smartcpd._inference.rank_check import RankVerdict
+from smartcpd._inference.rank_check.verdict import RankVerdict
 from smartcpd._problem.history import History, Status
 from smartcpd.quality import Quality
 from smartcpd.report import checks, fit, naming, ranks, repeat

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from smartcpd._inference.rank_check import RankVerdict, Suits
+from smartcpd._inference.rank_check.verdict import RankVerdict, Suits
 from smartcpd.report.text import escape, number, percent
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import inspect
 import platform
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from importlib import metadata
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from smartcpd._common.version import installed
 from smartcpd._data.exposure import Exposure
 from smartcpd._data.tables import from_table
 from smartcpd._fitting.fit import fit
@@ -32,17 +32,6 @@ def versions() -> dict[str, str]:
     """Return the versions that the page was made with."""
     system = f"{sys.platform}, {platform.machine()}"
     return installed(PACKAGES, "from source") | {"system": system}
-
-
-def installed(packages: Iterable[str], unknown: str) -> dict[str, str]:
-    """Return the versions of Python and of packages; those that have none are ``unknown``."""
-    found = {"python": platform.python_version()}
-    for package in packages:
-        try:
-            found[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            found[package] = unknown
-    return found
 
 
 def python_code(

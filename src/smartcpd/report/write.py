@@ -12,7 +12,7 @@ from smartcpd._fitting.consensus import Consensus, Stability
 from smartcpd._fitting.model import CPModel
 from smartcpd._fitting.shares import Readable, readable
 from smartcpd._inference.diagnosis import Diagnosis
-from smartcpd._inference.rank_check import RankVerdict
+from smartcpd._inference.rank_check.verdict import RankVerdict
 from smartcpd._problem.history import History, Status
 from smartcpd.errors import InvalidParameterError
 from smartcpd.quality import Quality

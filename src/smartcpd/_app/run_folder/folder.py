@@ -14,7 +14,6 @@ from smartcpd._app.run_folder.factors import write_factors
 from smartcpd._app.run_folder.record import RunRecord
 from smartcpd._fitting import persistence
 from smartcpd.errors import InvalidDataError, InvalidParameterError, ModelNotFoundError
-from smartcpd.report import write_report
 
 RESULTS = ("report.html", "factors", "model.npz", "model.json")
 """What a run leaves in its folder, in the order in which it is put there."""
@@ -203,6 +202,8 @@ class RunFolder:
 
     def write_report(self, run: RunRecord) -> Path:
         """Write the page, from what is kept of the run."""
+        from smartcpd.report.write import write_report  # `smartcpd show` does without
+
         return write_report(
             self.report,
             run.shown,

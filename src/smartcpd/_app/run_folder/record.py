@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from smartcpd._common.version import installed
+from smartcpd._fitting.answers.diagnosis import Diagnosis
 from smartcpd._fitting.consensus import Stability
 from smartcpd._fitting.model import CPModel
 from smartcpd._fitting.shares import Readable, readable
-from smartcpd._inference.diagnosis import Diagnosis
-from smartcpd._inference.rank_check import RankVerdict
+from smartcpd._inference.rank_check.verdict import RankVerdict
 from smartcpd._problem.history import History, Record, Status
 from smartcpd.quality import Quality
-from smartcpd.report.repeat import installed
 
 PACKAGES = ("smartcpd", "numpy", "numba", "scipy", "duckdb")
 """What a fit depends on."""

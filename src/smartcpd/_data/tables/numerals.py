@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from functools import cache
 
 from smartcpd._data.tables.sql import literal
 
@@ -130,29 +131,29 @@ class NumberFormat:
 
 
 POINT, COMMA = NumberFormat("."), NumberFormat(",")
-_LOOKS = re.compile(rf"(?:{POINT.pattern})|(?:{COMMA.pattern})")
-_MARKED = re.compile(
-    "|".join(rf"(?:{replace(form, marks=MARK).pattern})" for form in (POINT, COMMA))
-)
-_LETTERED = re.compile(
-    "|".join(rf"(?:{replace(form, marks=LETTER).pattern})" for form in (POINT, COMMA))
-)
 _DECIMAL_COMMA = re.compile(rf"{BLANK}[-+]?(?:[0-9]+,(?:[0-9]{{1,2}}|[0-9]{{4,}})|0,[0-9]+){BLANK}")
+
+
+@cache
+def _either(marks: str) -> re.Pattern[str]:
+    """The pattern of numbers with a decimal point or comma, compiled when it is first needed."""
+    forms = (replace(form, marks=marks).pattern for form in (POINT, COMMA))
+    return re.compile("|".join(f"(?:{form})" for form in forms))
 
 
 def looks_like_number(text: str) -> bool:
     """Whether a text may be a number in one way of writing or another."""
-    return _LOOKS.fullmatch(text) is not None
+    return _either("").fullmatch(text) is not None
 
 
 def looks_marked(text: str) -> bool:
     """Whether a text may be a number with a flag, a footnote or a unit behind it, or without."""
-    return _MARKED.fullmatch(text) is not None
+    return _either(MARK).fullmatch(text) is not None
 
 
 def looks_lettered(text: str) -> bool:
     """Whether a text may be a number with a letter or two right behind it, or without."""
-    return _LETTERED.fullmatch(text) is not None
+    return _either(LETTER).fullmatch(text) is not None
 
 
 def has_decimal_comma(text: str) -> bool:

@@ -14,7 +14,7 @@ from smartcpd._data.storage import Dense, SparseTensor
 from smartcpd._fitting.consensus import Consensus
 from smartcpd._fitting.model import CPModel
 from smartcpd._inference.diagnosis.tallies import Tallies
-from smartcpd._inference.rank_check import RankVerdict
+from smartcpd._inference.rank_check.verdict import RankVerdict
 from smartcpd._objectives.kkt import balanced
 from smartcpd._problem.history import History, Status
 from smartcpd._problem.problem import Problem

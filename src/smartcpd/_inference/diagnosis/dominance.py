@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -10,6 +11,7 @@ from smartcpd._data.storage.observed import stacked_rows
 from smartcpd._fitting.answers.diagnosis import Finding, Severity
 from smartcpd._inference.diagnosis.case import Case, listed, row_name
 from smartcpd.losses import Dispersion
+from smartcpd.losses.tails import normal_tails
 from smartcpd.quality.result import HotCell
 
 MOST_CELLS, LARGE_SHARE, SMALL_PART = 10, 0.1, 0.01
@@ -100,8 +102,6 @@ def _cell_name(case: Case, index: tuple[int, ...]) -> str:
 
 def _chance(case: Case, cells: tuple[HotCell, ...]) -> np.ndarray:
     """Return how likely values as far out as these are, each by itself."""
-    from scipy import stats
-
     t = case.tallies
     if case.loss.dispersion is not Dispersion.OPEN:
         index = tuple(np.array(i) for i in zip(*(c.index for c in cells), strict=True))
@@ -112,5 +112,4 @@ def _chance(case: Case, cells: tuple[HotCell, ...]) -> np.ndarray:
     residuals = np.array([abs(c.residual) for c in cells])
     degrees = max(t.n_cells - case.problem.freedom - len(cells), 1.0)
     noise = max((t.deviance - float(residuals @ residuals)) / degrees, 1e-300)
-    chance: np.ndarray = 2.0 * stats.norm.sf(residuals / np.sqrt(noise))
-    return chance
+    return 2.0 * normal_tails(residuals, np.zeros(1), math.sqrt(noise)).above

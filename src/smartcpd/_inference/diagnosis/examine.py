@@ -21,7 +21,7 @@ from smartcpd._inference.diagnosis import (
 )
 from smartcpd._inference.diagnosis.case import Case, shared_evenly
 from smartcpd._inference.diagnosis.tallies import Tallies
-from smartcpd._inference.rank_check import checked_rank
+from smartcpd._inference.rank_check.check import checked_rank
 from smartcpd._problem.history import History, Status
 from smartcpd._problem.problem import Problem
 from smartcpd.errors import InvalidParameterError

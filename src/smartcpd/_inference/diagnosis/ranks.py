@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from smartcpd._fitting.answers.diagnosis import Finding, Severity
 from smartcpd._inference.diagnosis.case import Case
-from smartcpd._inference.rank_check import Suits
+from smartcpd._inference.rank_check.verdict import Suits
 
 
 def compared(case: Case) -> bool:
