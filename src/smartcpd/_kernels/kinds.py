@@ -46,6 +46,9 @@ Entrywise = Annotated[Any, _block(Vector, Vector, Params, Vector)]
 """(data, model, p, out): a loss's derivative, cell by cell."""
 Total = Annotated[Any, _block(Vector, Vector, Params, result=types.float64)]
 """(data, model, p) -> sum: a loss's value over a block of cells."""
+LossParts = tuple[Total, Entrywise, Entrywise, Total, Entrywise]
+"""What events add to a loss, in sum and one by one, with its derivative; then the loss of cells
+without an event, with its derivative."""
 Transform = Annotated[Any, _block(Vector, Params, Vector)]
 """(a, p, out): to the dual of a mirror map, or back."""
 Move = Annotated[Any, _block(Vector, Vector, Vector, Params)]

@@ -13,9 +13,7 @@ import numpy as np
 
 from smartcpd._kernels import kinds
 from smartcpd._kernels.compiling import subroutine
-from smartcpd._kernels.elementary import log
-from smartcpd._kernels.events import CHUNK
-from smartcpd._kernels.expected_counts import make_add_counts, make_terms
+from smartcpd._kernels.mixture_counts import REFRESH, make_counted
 
 MOMENTUM = 0.95
 """The most that a step goes on beyond where the last two points lead to."""
@@ -34,7 +32,7 @@ def normalise(S, offsets, smoothing, columns, weights):
     weights[:] = 0.0
     for i in range(offsets[1]):
         for r in range(S.shape[1]):
-            weights[r] += S[i, r]
+            weights[r] += max(S[i, r], 0.0)
     whole = max(weights.sum(), TINY)
     for k in range(offsets.size - 1):
         first, last = offsets[k], offsets[k + 1]
@@ -42,7 +40,7 @@ def normalise(S, offsets, smoothing, columns, weights):
         scale = 1.0 / np.maximum(weights + (last - first) * added, TINY)
         for i in range(first, last):
             for r in range(S.shape[1]):
-                columns[i, r] = (S[i, r] + added[r]) * scale[r]
+                columns[i, r] = (max(S[i, r], 0.0) + added[r]) * scale[r]
 
 
 @subroutine
@@ -69,31 +67,18 @@ def extrapolate(columns, weights, origin, origin_weights, stretch, offsets, out,
 
 def make_mixture_passes(order: int) -> Any:
     """The passes below for tensors of one order."""
-    terms, add_counts = make_terms(order), make_add_counts(order)
-
-    @subroutine
-    def counted(rows, x, A, S):
-        """Write the expected counts of a mixture to S; return its log-likelihood, but for the
-        total weight.
-        """
-        S[:] = 0.0
-        W = np.empty((CHUNK, A.shape[1]))
-        m, d = np.empty(CHUNK), np.empty(CHUNK)
-        gained = 0.0
-        for start in range(0, x.size, CHUNK):
-            n = min(CHUNK, x.size - start)
-            terms(A, rows[start : start + n], W, m[:n])
-            for b in range(n):
-                u = m[b] + TINY
-                d[b] = x[start + b] / u
-                gained += x[start + b] * log(u)
-            add_counts(W, rows[start : start + n], d[:n], S)
-        return gained
+    counted = make_counted(order)
 
     def mixture_passes(
         rows: kinds.Rows,
         x: kinds.Vector,
+        own_weights: kinds.Vector,
+        blocks: kinds.LossParts,
+        loss_p: kinds.Params,
+        zeros: kinds.Vector,
+        most_hot: kinds.Integer,
         offsets: kinds.Integers,
+        rank: kinds.Integer,
         n_passes: kinds.Integer,
         smoothing: kinds.Real,
         columns: kinds.Matrix,
@@ -101,18 +86,23 @@ def make_mixture_passes(order: int) -> Any:
     ) -> kinds.Double:
         """Improve a mixture in place by some passes; return its loss, the sum over all cells.
 
-        ``rows`` are those of the events in the stacked, padded columns. A pass begins where the
-        last two points lead to; where the loss is higher there, the next one begins at the last
-        point that was accepted, without momentum.
+        ``rows`` are those of the events in the stacked, padded columns; for ``zeros`` see
+        `mixture_counts`. NaN is returned where more than ``most_hot`` cells are hot. A pass begins
+        where the last two points lead to; where the loss is higher there, the next one begins at
+        the last point that was accepted, without momentum.
         """
+        slope, share = zeros[0], zeros[1]
         point, point_weights = columns.copy(), weights.copy()
         previous, previous_weights = columns.copy(), weights.copy()
         start, start_weights = columns.copy(), weights.copy()
         A, S, target = columns.copy(), columns.copy(), columns.copy()
         target_weights = weights.copy()
+        cells, hot = np.empty((most_hot, order), np.uint32), np.zeros(1)
         loss, momentum = np.inf, 1.0
         moving, careful = False, False
-        for _ in range(n_passes):
+        for n in range(n_passes):
+            if n % REFRESH == 0:
+                hot[0] = -1.0
             stretch = 0.0
             if moving:
                 longer = (1.0 + np.sqrt(1.0 + 4.0 * momentum * momentum)) / 2.0
@@ -132,7 +122,24 @@ def make_mixture_passes(order: int) -> Any:
             for i in range(offsets[1]):
                 for r in range(weights.size):
                     A[i, r] *= start_weights[r]
-            value = start_weights.sum() - counted(rows, x, A, S)
+            for i in range(len(A)):
+                for r in range(weights.size):
+                    S[i, r] = (1.0 - share) * start[i, r] * start_weights[r]
+            value = slope * start_weights.sum() + counted(
+                rows,
+                x,
+                own_weights,
+                blocks,
+                loss_p,
+                zeros,
+                offsets,
+                rank,
+                cells,
+                hot,
+                share / slope,
+                A,
+                S,
+            )
             if value > loss and moving:
                 point[:], point_weights[:] = columns, weights
                 moving, momentum, careful = False, 1.0, True

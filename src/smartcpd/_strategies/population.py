@@ -1,75 +1,91 @@
 """A population of mixtures that is bred on the nonzeros of a sparse tensor, or on a sample of them.
 
-Counts cost next to nothing, so components are sought as those of counts, whatever the loss: wide
-mixtures are merged to the rank, then pairs of mixtures side by side are merged, which can keep the
-best components of both. What is as low as a mixture that is there already takes its place, so that
-mixtures stay different. Breeding ends when the best mixture has been found again, or when children
-no longer improve on it.
+A start is a wide mixture whose components are merged one by one, with passes in between. A child
+is made of two mixtures: components that they share are averaged, the others of both stand side by
+side and are merged in the same way, which can keep the best of either. A child that has the
+components of a member takes its place if it is lower, so that mixtures stay different.
+
+Counts cost least, and their loss leads near the solutions of others: where empty cells have a loss
+of their own, as yes/no data has, mixtures are bred as counts first, and then under that loss.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from operator import itemgetter
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
 
 from smartcpd import losses
-from smartcpd._common.stacked import offsets, stack
+from smartcpd._common.factors import best_pairs, unit_columns
+from smartcpd._common.stacked import parts, stack
 from smartcpd._common.threads import share
 from smartcpd._data.storage import SparseTensor
-from smartcpd._kernels.lanes import padded
-from smartcpd._kernels.mixture_passes import compiled_mixture_passes
 from smartcpd._methods.merging import merged_by_information
 from smartcpd._methods.mixture import Mixture
-from smartcpd._methods.mixture_descents import SMOOTHING
+from smartcpd._methods.mixture_bursts import ROUGH, Bursts, is_curved, serves
 from smartcpd._methods.tracker import Tracker
+from smartcpd._problem.checkpoints.values import kept_value
 from smartcpd._problem.problem import Problem
 from smartcpd._strategies.starts import marginal_factors
+from smartcpd.losses import Loss
 
 WIDTH = 1.5
 """Number of components of a start, relative to the rank."""
-WIDE_PASSES, BRED_PASSES = 15, 4
-"""Number of passes of a wide mixture before it is merged, at first and when bred."""
-COOLING_PASSES, COOLED = 4, 1.0
-"""Number of passes after a merge, and how much they are smoothed."""
-WORK, LEAST = 3e5, 2
-"""A population has as many members as make a pass over all of them so many entries, but no fewer
-than these."""
-CHILDREN_WORK = 8e5
-"""The same for all children."""
+TWINS = 0.8
+"""The product of cosines from which on two components of different mixtures are the same."""
+FOUND_AGAIN = 0.02
+"""The first two starts may have found the same if their losses differ by less than this share of
+their resolution."""
+LEAST, MOST = 2, 16
+"""The smallest and the largest number of members."""
+WORK, CHILDREN_WORK, CHILDREN = 3e5, 8e5, 6
+"""A population has as many members as make a pass over all of them so many entries, and children in
+the same way, but no more than these for each member."""
 BATCH = 4
 """Number of mixtures that are made side by side, whatever the number of threads."""
-PATIENCE = 1
-"""Number of children for each member that may come without a lower loss before breeding ends."""
-TWINS, FOUND_AGAIN = 1e-3, 0.02
-"""Losses that differ by less than these shares of their resolution belong to the same mixture: that
-of another member, and of what another start has found."""
+PATIENCE, OWN_PATIENCE = 2, 8
+"""Number of children that may come without a lower loss before breeding ends: for each member of a
+population of counts; and of one under a loss of its own, where they take longer."""
+GAIN = 1e-3
+"""The share of the resolution by which a loss must be lower to count as such."""
+LEFT = 1e-2
+"""The same for the last steps of a mixture under a loss of its own."""
 LEAST_SAMPLE, EVENTS_A_PARAMETER = 1 << 15, 2
 """The least number of nonzeros of a sample, and of nonzeros for each parameter."""
 
 
-class Care(NamedTuple):
-    """How far a population is bred."""
+class Schedule(NamedTuple):
+    """How many passes a mixture makes, and how many events smooth them."""
 
-    most: int
-    """The largest number of members."""
-    children: int
-    """The largest number of children for each."""
-    last_passes: int
-    """Number of passes that a member makes at the end."""
+    first: int
+    """Passes before the first merge."""
+    between: int
+    """Passes after each merge."""
+    smoothing: float
+    last: int
+    """Passes at the end, which are not smoothed; under a loss of their own, quasi-Newton steps."""
 
 
-THOROUGH, ROUGH = Care(32, 8, 15), Care(12, 2, 6)
-"""For data whose loss is the one of counts; and for other data, where the best mixtures of counts
-are only a place to begin, and different ones are worth more than better ones."""
+START, CHILD = Schedule(15, 6, 1.0, 10), Schedule(3, 6, 1.0, 10)
+SAMPLED_START, SAMPLED_CHILD = Schedule(15, 1, 3.0, 10), Schedule(3, 1, 3.0, 10)
+"""Of a sample, which does not tell small differences apart, less care is enough."""
+OWN_CHILD = Schedule(3, 3, 0.3, 25)
+FIRST_OWN_PASSES, OWN_MEMBERS = 5, 4
+"""Number of passes before quasi-Newton steps when counts come under a loss of their own, and of
+members that do."""
 
-Member = tuple[float, Mixture]
-"""A mixture, and its loss when it was seen last."""
+
+@kept_value
+class Member(NamedTuple):
+    """A mixture, and its loss when it was seen last: the sum over all cells."""
+
+    loss: float
+    mixture: Mixture
 
 
 def sampled(problem: Problem, rng: np.random.Generator) -> tuple[Problem, float]:
@@ -87,54 +103,110 @@ def sampled(problem: Problem, rng: np.random.Generator) -> tuple[Problem, float]
 
 @dataclass
 class Population:
-    """Mixtures of the right rank, each with its loss as counts."""
+    """Mixtures of the right rank."""
 
     problem: Problem
     tracker: Tracker
     rng: np.random.Generator
     n_threads: int
+    whole: bool = True
+    """Whether the problem has all of its nonzeros."""
 
     def __post_init__(self) -> None:
-        self.care = THOROUGH if self.problem.loss.divergence == 1.0 else ROUGH
-        storage = self.problem.stored_as(SparseTensor)
-        starts = offsets(storage.shape)
-        columns = [column + first for column, first in zip(storage.indices, starts, strict=False)]
-        self.rows = np.stack(columns, axis=1).astype(np.uint32)
-        self.x = storage.values.astype(np.float64)
-        # Missing cells are taken for empty here: what is bred is a start, and passes over all data
-        # follow that know better.
-        if storage.weights is not None:
-            self.x *= storage.weights / storage.heaviest
-        self.passes = compiled_mixture_passes(len(storage.shape))
+        storage, loss = self.problem.stored_as(SparseTensor), self.problem.loss
+        counts = losses.get("poisson")
+        own = self.knows(loss, self.whole)
+        self.own = self.rough = None
+        if own and is_curved(loss):
+            self.own, self.rough = Bursts.over(storage, loss), Bursts.over(storage, loss, ROUGH)
+        self.counts = Bursts.over(storage, loss if own and not is_curved(loss) else counts)
+        self.as_counts = replace(self.problem, loss=counts)
         self.nnz = storage.n_stored
         entries = max(self.nnz, sum(storage.shape))
-        self.size = min(max(round(WORK / entries), LEAST), self.care.most)
-        self.n_children = min(round(CHILDREN_WORK / entries), self.care.children * self.size)
+        self.size = min(max(round(WORK / entries), LEAST), MOST)
+        self.n_children = min(round(CHILDREN_WORK / entries), CHILDREN * self.size)
         self.resolution = 0.5 * self.problem.freedom
-        self.counts = replace(self.problem, loss=losses.get("poisson"))
+        self.start, self.child = START, CHILD
+        if not self.whole:
+            self.start, self.child = SAMPLED_START, SAMPLED_CHILD
+            self.n_children = min(self.n_children, self.size)
 
-    def bred(self) -> list[Mixture]:
+    @staticmethod
+    def knows(loss: Loss, whole: bool) -> bool:
+        """Whether mixtures are bred under a loss, and not as counts alone. A sample of events tells
+        nothing about large odds."""
+        return serves(loss) and (whole or not is_curved(loss))
+
+    def bred(self) -> list[Member]:
         """Make a population and breed it; return its members, the best first."""
-        members = self._side_by_side(LEAST, self._new_start)
-        if abs(members[0][0] - members[1][0]) > FOUND_AGAIN * self.resolution:
+        members = self._side_by_side([self._new_start() for _ in range(LEAST)])
+        if not self._is_found_again(*members):
             while len(members) < self.size and not self._is_over:
                 count = min(BATCH, self.size - len(members))
-                members += self._side_by_side(count, self._new_start)
-            self._breed(members)
-        return [mixture for _, mixture in sorted(members, key=itemgetter(0))]
+                members += self._side_by_side([self._new_start() for _ in range(count)])
+            members = self._breed_counts(members)
+        members.sort(key=attrgetter("loss"))
+        if self.own is None:
+            return members
+        made = [partial(self._under_own_loss, each.mixture) for each in members[:OWN_MEMBERS]]
+        own = [each for each in self._side_by_side(made) if math.isfinite(each.loss)]
+        # With too many large cells a model goes on from where its counts are.
+        return self.bred_on(own) if own else members
 
-    def _breed(self, members: list[Member]) -> None:
+    def _is_found_again(self, one: Member, two: Member) -> bool:
+        """Whether two starts have found the same; of a sample, which has other minima than the
+        data, what is as low will do."""
+        if abs(one.loss - two.loss) > FOUND_AGAIN * self.resolution:
+            return False
+        return not self.whole or are_twins(one.mixture, two.mixture)
+
+    def bred_on(self, members: list[Member]) -> list[Member]:
+        """Breed members that were bred before, under the loss of the problem."""
+        if self.rough is not None:
+            return self._breed(members, partial(self._child, self.rough, OWN_CHILD), OWN_PATIENCE)
+        return self._breed_counts(members)
+
+    def _breed_counts(self, members: list[Member]) -> list[Member]:
+        return self._breed(
+            members, partial(self._child, self.counts, self.child), PATIENCE * self.size
+        )
+
+    def _breed(
+        self,
+        members: list[Member],
+        child: Callable[[Mixture, Mixture], Member],
+        most_in_vain: int,
+    ) -> list[Member]:
         """Put children in the places of worse members while that gains something."""
-        members.sort(key=itemgetter(0))
-        patience = PATIENCE * self.size
+        members = sorted(members, key=attrgetter("loss"))
+        patience, tried = most_in_vain, set[tuple[int, int]]()
+        everyone = {id(each.mixture): each.mixture for each in members}
         for _ in range(0, self.n_children, BATCH):
-            if self._is_over or patience <= 0:
+            pairs = self._new_pairs(members, tried)
+            if self._is_over or patience <= 0 or not pairs:
                 break
-            lowest = members[0][0]
-            for child in self._side_by_side(BATCH, partial(self._new_child, members)):
-                self._admit(members, child)
-            gained = members[0][0] < lowest - TWINS * self.resolution
-            patience = PATIENCE * self.size if gained else patience - BATCH
+            lowest = members[0].loss
+            for born in self._side_by_side([partial(child, *pair) for pair in pairs]):
+                everyone[id(born.mixture)] = born.mixture
+                self._admit(members, born)
+            gained = members[0].loss < lowest - GAIN * self.resolution
+            patience = most_in_vain if gained else patience - BATCH
+        return members
+
+    def _new_pairs(
+        self, members: list[Member], tried: set[tuple[int, int]]
+    ) -> list[tuple[Mixture, Mixture]]:
+        """Some pairs of members that had no child yet."""
+        mixtures = [each.mixture for each in members]
+        free = [
+            (one, two)
+            for k, one in enumerate(mixtures)
+            for two in mixtures[:k]
+            if (id(one), id(two)) not in tried and (id(two), id(one)) not in tried
+        ]
+        chosen = self.rng.permutation(len(free))[:BATCH]
+        tried.update((id(free[k][0]), id(free[k][1])) for k in chosen)
+        return [free[k] for k in chosen]
 
     @property
     def _is_over(self) -> bool:
@@ -144,51 +216,87 @@ class Population:
 
     def _admit(self, members: list[Member], child: Member) -> None:
         """Put a child in the place of its twin or of the worst, if it is better."""
-        margin = TWINS * self.resolution
-        twin = next(
-            (k for k, other in enumerate(members) if abs(other[0] - child[0]) < margin),
+        if not math.isfinite(child.loss):
+            return
+        place = next(
+            (k for k, other in enumerate(members) if are_twins(child.mixture, other.mixture)),
             len(members) - 1,
         )
-        if child[0] < members[twin][0]:
-            members[twin] = child
-            members.sort(key=itemgetter(0))
+        if child.loss < members[place].loss:
+            members[place] = child
+            members.sort(key=attrgetter("loss"))
 
-    def _side_by_side(self, count: int, new: Callable[[], Callable[[], Member]]) -> list[Member]:
-        """Make some mixtures at the same time; what is random is drawn before, in order."""
+    def _side_by_side(self, wanted: Sequence[Callable[[], Member]]) -> list[Member]:
+        """Make some mixtures at the same time; what is random was drawn before, in order."""
         self.tracker.check_time()
-        wanted = [new() for _ in range(count)]
         made: dict[int, Member] = {}
 
         def work(first: int, end: int) -> None:
             made.update({k: wanted[k]() for k in range(first, end)})
 
-        share(work, count, self.n_threads)
-        a_member = BRED_PASSES + COOLING_PASSES + self.care.last_passes
-        self.tracker.entries += count * a_member * self.nnz
-        self.tracker.epoch += count
-        return [made[k] for k in range(count)]
+        share(work, len(wanted), self.n_threads)
+        self.tracker.entries += len(wanted) * (START.first + START.last) * self.nnz
+        self.tracker.epoch += len(wanted)
+        return [made[k] for k in range(len(wanted))]
 
     def _new_start(self) -> Callable[[], Member]:
-        factors = marginal_factors(self.counts, math.ceil(WIDTH * self.problem.rank), self.rng)
+        factors = marginal_factors(self.as_counts, math.ceil(WIDTH * self.problem.rank), self.rng)
         wide = Mixture.of(stack(factors), self.problem.shape)
-        return partial(self._merged, wide, WIDE_PASSES)
+        return partial(self._merged, self.counts, self.start, wide)
 
-    def _new_child(self, members: list[Member]) -> Callable[[], Member]:
-        one, two = self.rng.choice(len(members), 2, replace=False)
-        return partial(self._merged, members[one][1].beside(members[two][1]), BRED_PASSES)
+    def _child(self, bursts: Bursts, schedule: Schedule, one: Mixture, two: Mixture) -> Member:
+        return self._merged(bursts, schedule, crossed(one, two))
 
-    def _merged(self, mixture: Mixture, passes: int) -> Member:
-        """A wide mixture after some passes, a merge and some more passes."""
-        _, mixture = self._improved(mixture, passes, SMOOTHING)
-        mixture = merged_by_information(mixture, self.problem.rank)
-        _, mixture = self._improved(mixture, COOLING_PASSES, COOLED)
-        return self._improved(mixture, self.care.last_passes, 0.0)
+    def _merged(self, bursts: Bursts, schedule: Schedule, mixture: Mixture) -> Member:
+        """A wide mixture after merges of its components to the rank, with passes in between."""
+        _, mixture = bursts.improved(mixture, schedule.first, schedule.smoothing)
+        while mixture.rank > self.problem.rank:
+            mixture = merged_by_information(mixture, mixture.rank - 1)
+            _, mixture = bursts.improved(mixture, schedule.between, schedule.smoothing)
+        if bursts is self.rough:
+            return self._descended(mixture, schedule.last)
+        return Member(*bursts.improved(mixture, schedule.last, 0.0))
 
-    def _improved(self, mixture: Mixture, n_passes: int, smoothing: float) -> Member:
-        columns = padded(mixture.columns)
-        weights = np.zeros(columns.shape[1])
-        weights[: mixture.rank] = mixture.weights
-        starts = offsets(self.problem.shape)
-        loss = self.passes(self.rows, self.x, starts, n_passes, smoothing, columns, weights)
-        found = np.ascontiguousarray(columns[:, : mixture.rank])
-        return loss, Mixture(found, weights[: mixture.rank].copy(), mixture.shape)
+    def _under_own_loss(self, mixture: Mixture) -> Member:
+        """A mixture of counts, brought to the level of the data under the loss of the problem."""
+        assert self.rough is not None
+        mean = self.problem.storage.mean()
+        level = self.problem.loss.link(mean) / max(mean, 1e-300)
+        raised = Mixture(mixture.columns, level * mixture.weights, mixture.shape)
+        _, raised = self.rough.improved(raised, FIRST_OWN_PASSES, 0.0)
+        return self._descended(raised, OWN_CHILD.last)
+
+    def _descended(self, mixture: Mixture, n_steps: int) -> Member:
+        assert self.own is not None
+        found = self.own.descended(mixture, n_steps, LEFT * self.resolution)
+        return Member(found.loss, found.mixture)
+
+
+def paired(one: Mixture, two: Mixture) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The components of two mixtures that are most alike, and the products of their cosines."""
+    pairs = zip(parts(one.columns, one.shape), parts(two.columns, two.shape), strict=True)
+    cosines = np.prod([unit_columns(A)[0].T @ unit_columns(B)[0] for A, B in pairs], axis=0)
+    mine, yours = best_pairs(np.nan_to_num(cosines))
+    return mine, yours, cosines[mine, yours]
+
+
+def are_twins(one: Mixture, two: Mixture) -> bool:
+    """Whether two mixtures have the same components."""
+    return bool((paired(one, two)[2] >= TWINS).all())
+
+
+def crossed(one: Mixture, two: Mixture) -> Mixture:
+    """The average of two mixtures: components that they share, and all others at half their
+    weights.
+    """
+    mine, yours, cosines = paired(one, two)
+    same = cosines >= TWINS
+    halves = 0.5 * one.weights, 0.5 * two.weights
+    weights = halves[0][mine[same]] + halves[1][yours[same]]
+    shared = halves[0][mine[same]] * one.columns[:, mine[same]]
+    shared += halves[1][yours[same]] * two.columns[:, yours[same]]
+    columns = [shared / np.maximum(weights, 1e-300)]
+    columns += [one.columns[:, mine[~same]], two.columns[:, yours[~same]]]
+    all_weights = [weights, halves[0][mine[~same]], halves[1][yours[~same]]]
+    whole = np.ascontiguousarray(np.hstack(columns))
+    return Mixture(whole, np.concatenate(all_weights), one.shape)

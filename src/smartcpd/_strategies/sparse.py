@@ -4,12 +4,13 @@ A search for counts and other nonnegative sums breeds a population of mixtures, 
 the nonzeros are many. A search for other models begins at random, with more components than asked
 for. Its best model goes down to where little is left to gain. Searches follow one another until two
 of them, which have nothing in common but the data, have found the same components; where they have
-not, the best two are bred, and the lowest loss is kept. The effort says how many there may be.
+not, what they found is bred on, and the lowest loss is kept. The effort says how many there may be.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -32,7 +33,7 @@ from smartcpd._problem.problem import Problem
 from smartcpd._strategies.base import Search, Strategy
 from smartcpd._strategies.dense import dense
 from smartcpd._strategies.findings import Findings, Run
-from smartcpd._strategies.population import Population, sampled
+from smartcpd._strategies.population import Member, Population, sampled
 from smartcpd._strategies.sparse_paths import DescendedPath, MultipliedPath, side_by_side
 from smartcpd._strategies.starts import random_factors
 from smartcpd.errors import IncompatibleError
@@ -47,9 +48,6 @@ FEWEST = 2
 AS_GOOD = (5e-5, 0.05)
 """Losses of independent searches are as good as each other if they differ by less than the first
 share of their size and the second one of their resolution."""
-RACED = 6
-"""How many members of a population are tried and bred under the loss of the problem, where that is
-not the one of counts."""
 WIDTH = 1.5
 """Number of components of a random start, relative to the rank."""
 AFFORDABLE = {True: 1 << 20, False: 1 << 23}
@@ -78,6 +76,8 @@ class SparseSearch:
             else DescendedPath(problem, settings, self.tracker, search.rng)
         )
         self.runs: list[Candidate] = []
+        self.members: list[Member] = []
+        """The mixtures that searches have bred on all of the data, under its loss."""
 
     def solve(self, finish: bool = True) -> Result:
         """Fit from scratch; without the finish, return what the first search found."""
@@ -135,10 +135,16 @@ class SparseSearch:
         return self._descended(A, f"search {number}", (f"search {number}",))
 
     def _bred(self, number: int) -> Candidate:
-        """What the best two runs side by side become."""
+        """What the searches so far become together: their populations as one that goes on, or the
+        best two runs side by side.
+        """
+        phase = f"bred after {number} searches"
+        if self.members:
+            A = self._from_population(phase, self.members)
+            origins = tuple(name for run in self.runs for name in run.origins)
+            return self._descended(A, phase, origins)
         one, two = self._ranked[:2]
         both = side_by_side(one.A, two.A, len(self.problem.shape))
-        phase = f"bred after {number} searches"
         A = self.tracker.stage(partial(self.path.narrowed, both, phase), *self.path.changing)
         return self._descended(A, phase, (*one.origins, *two.origins))
 
@@ -150,29 +156,36 @@ class SparseSearch:
 
     def _first(self, number: int) -> np.ndarray:
         """Where a search begins that knows nothing of others."""
+        phase = f"search {number}"
         if is_mixture(self.problem):
-            return self.tracker.stage(partial(self._from_population, number), *self.path.changing)
+            return self._from_population(phase)
         width = math.ceil(WIDTH * self.problem.rank)
         wide = stack(random_factors(self.problem, width, self.rng))
-        phase = f"search {number}"
         return self.tracker.stage(partial(self.path.narrowed, wide, phase), *self.path.changing)
 
-    def _from_population(self, number: int) -> np.ndarray:
-        """The best of a population of mixtures, under the loss of the problem."""
+    def _from_population(self, phase: str, members: Sequence[Member] = ()) -> np.ndarray:
+        """The best of a population of mixtures; a new one, or that of some members."""
         problem, share = sampled(self.problem, self.rng)
-        population = Population(problem, self.tracker, self.rng, self.settings.n_threads)
-        members = population.bred()
-        level = self.problem.loss.link(self.storage.mean()) / max(self.storage.mean(), 1e-300)
-        scale = (level / share) ** (1 / len(self.problem.shape))
-        found = [scale * mixture.balanced() for mixture in members]
-        if share < 1:
+        whole = share == 1.0
+        population = Population(problem, self.tracker, self.rng, self.settings.n_threads, whole)
+
+        def bred() -> list[Member]:
+            return population.bred_on(list(members)) if members else population.bred()
+
+        found = self.tracker.stage(bred, *self.path.changing)
+        under_own = population.knows(self.problem.loss, whole)
+        if under_own and whole and not members:
+            self.members += found
+        level = 1.0
+        if not under_own:
+            level = self.problem.loss.link(self.storage.mean()) / max(self.storage.mean(), 1e-300)
+        A = (level / share) ** (1 / len(self.problem.shape)) * found[0].mixture.balanced()
+        if not whole:
             # Rows that a sample leaves empty must be able to grow.
-            found = [self.path.filled(found[0])]
+            A = self.tracker.stage(partial(self.path.filled, A), *self.path.changing)
         if not self.tracker.history:
-            self._record(found[0], "start")
-        if self.problem.loss.divergence == 1.0 or len(found) == 1:
-            return found[0]
-        return self.path.best_of(found[:RACED], f"search {number}")
+            self._record(A, "start")
+        return A
 
     def _record(self, A: np.ndarray, phase: str) -> None:
         objective = objective_of(self.storage, self.problem.loss, self.settings.n_threads)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from smartcpd._methods import root_descents
 from smartcpd._methods.base import Settings
 from smartcpd._methods.dense_descent import finished
 from smartcpd._methods.descents import Candidate
@@ -18,7 +19,6 @@ LEFT = 5e-4
 """What a descent that is to be compared may still gain, relative to the resolution of the loss."""
 WIDE_STEPS = 20
 """Number of steps of a wide start before its components are merged."""
-RACED_PASSES = 20
 
 
 def side_by_side(one: np.ndarray, two: np.ndarray, order: int) -> np.ndarray:
@@ -27,37 +27,35 @@ def side_by_side(one: np.ndarray, two: np.ndarray, order: int) -> np.ndarray:
 
 
 class MultipliedPath:
-    """Multiplicative passes, for the losses that have them."""
+    """Multiplicative passes, for the losses that have them; quasi-Newton steps for roots where the
+    loss of empty cells bends, and passes would creep.
+    """
 
     changing: tuple[Any, ...] = ()
 
     def __init__(self, problem: Problem, settings: Settings, tracker: Tracker) -> None:
-        self.shape = problem.shape
+        self.problem, self.tracker = problem, tracker
         self.descents = MixtureDescents(problem, settings, tracker)
         self.compile = self.descents.compile
         self.narrowed = self.descents.narrowed
         self.filled = self.descents.filled
 
-    def best_of(self, starts: list[np.ndarray], phase: str) -> np.ndarray:
-        """What some starts become that are raced for some passes, and then bred: the best one with
-        each of the others, from the second best on.
-        """
-
-        def run(A: np.ndarray) -> Candidate:
-            return self.descents.run(A, phase, most=RACED_PASSES)
-
-        best, *others = sorted(map(run, starts), key=lambda found: found.loss)
-        for other in others:
-            child = run(self.narrowed(side_by_side(best.A, other.A, len(self.shape)), phase))
-            best = min(best, child, key=lambda found: found.loss)
-        return best.A
-
     def compared(self, A: np.ndarray, phase: str, rival: Candidate | None) -> Candidate:
-        """Where passes from a start end, as far as a comparison needs to know."""
+        """Where a start leads to, as far as a comparison needs to know."""
+        if root_descents.suit(self.problem, A):
+            return self._descended(A, phase, root_descents.COMPARED, rival)
         return self.descents.run(A, phase, COMPARED, rival=rival, joins=rival is not None)
 
     def finish(self, A: np.ndarray) -> Candidate:
+        if root_descents.suit(self.problem, A):
+            return self._descended(A, "finish", root_descents.FINISHED, None)
         return self.descents.run(A, "finish")
+
+    def _descended(
+        self, A: np.ndarray, phase: str, left: float, rival: Candidate | None
+    ) -> Candidate:
+        least = left * self.descents.care * self.descents.resolution(A)
+        return root_descents.descended(self.problem, self.tracker, A, phase, least, rival)
 
 
 class DescendedPath:
@@ -86,10 +84,6 @@ class DescendedPath:
     def filled(self, A: np.ndarray) -> np.ndarray:
         """A model of a sample, with its rows that were empty there lifted off 0."""
         return self.descents.floored(A)
-
-    def best_of(self, starts: list[np.ndarray], phase: str) -> np.ndarray:
-        """The first start: another loss would take long to compare them."""
-        return starts[0]
 
     def compared(self, A: np.ndarray, phase: str, rival: Candidate | None) -> Candidate:
         """Where a descent from a start ends, as far as a comparison needs to know."""

@@ -1,0 +1,205 @@
+"""Quasi-Newton steps for the square roots of a nonnegative model's entries, many in one call.
+
+The loss of counts bends nearly the same way everywhere when it is seen as a function of the roots
+u of the entries, a = u². Scaled by the sums of the other modes' columns, its Hessian is near 4,
+which is where limited-memory BFGS begins. Models of events whose odds are large, where EM creeps,
+are finished by about a hundred of these steps. An entry of 0 stays 0.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from smartcpd._kernels import kinds
+from smartcpd._kernels.compiling import subroutine
+from smartcpd._kernels.mixture_counts import REFRESH, make_counted
+
+BENDS = 4.0
+"""The Hessian that a run begins with."""
+MOST_TRIALS = 8
+ENOUGH = 1e-4
+"""The share of the promised gain that a step must bring."""
+LAST = 5
+"""Number of steps whose gains are added up to tell whether anything is left to gain."""
+CURVED = 1e-10
+
+
+@subroutine
+def inner(a, b):
+    total = 0.0
+    for i in range(a.size):
+        total += a[i] * b[i]
+    return total
+
+
+@subroutine
+def direction(g, S, Y, memory, d):
+    """Write the quasi-Newton direction for the gradient g to d."""
+    n = int(memory[0])
+    most = len(S)
+    shares = np.empty(most)
+    for i in range(g.size):
+        d[i] = -g[i]
+    for j in range(n - 1, max(n - most, 0) - 1, -1):
+        s, y = S[j % most], Y[j % most]
+        shares[j % most] = inner(s, d) / inner(s, y)
+        for i in range(g.size):
+            d[i] -= shares[j % most] * y[i]
+    scale = 1.0 / BENDS
+    if n > 0:
+        s, y = S[(n - 1) % most], Y[(n - 1) % most]
+        scale = inner(s, y) / inner(y, y)
+    for i in range(g.size):
+        d[i] *= scale
+    for j in range(max(n - most, 0), n):
+        s, y = S[j % most], Y[j % most]
+        share = shares[j % most] - inner(y, d) / inner(s, y)
+        for i in range(g.size):
+            d[i] += share * s[i]
+
+
+@subroutine
+def remember(v, g, new_v, new_g, S, Y, memory):
+    """Keep a step and the change of the gradient that it made, if the loss was convex along it."""
+    place = int(memory[0]) % len(S)
+    s, y = S[place], Y[place]
+    for i in range(v.size):
+        s[i] = new_v[i] - v[i]
+        y[i] = new_g[i] - g[i]
+    if inner(s, y) > CURVED * np.sqrt(inner(s, s) * inner(y, y)):
+        memory[0] += 1.0
+
+
+def make_root_steps(order: int) -> Any:
+    """The steps below for tensors of one order."""
+    counted = make_counted(order)
+
+    @subroutine
+    def gradient(given, blocks, loss_p, zeros, offsets, rank, cells, hot, scales, v, A, S, g):
+        """Write the gradient by the scaled roots v to g, and the factors to A; return the loss."""
+        rows, x, own_weights = given
+        width = A.shape[1]
+        sums = np.zeros((order, width))
+        for k in range(order):
+            for i in range(offsets[k], offsets[k + 1]):
+                for r in range(width):
+                    u = v[i * width + r] / scales[r]
+                    A[i, r] = u * u
+                    sums[k, r] += u * u
+        total = 0.0
+        for r in range(rank):
+            product = 1.0
+            for k in range(order):
+                product *= sums[k, r]
+            total += product
+        S[:] = 0.0
+        loss = zeros[0] * total
+        loss += counted(
+            rows, x, own_weights, blocks, loss_p, zeros, offsets, rank, cells, hot, 1.0, A, S
+        )
+        for k in range(order):
+            others = np.full(width, zeros[0])
+            for j in range(order):
+                if j != k:
+                    others *= sums[j]
+            for i in range(offsets[k], offsets[k + 1]):
+                for r in range(width):
+                    at = i * width + r
+                    pull = A[i, r] * others[r] - S[i, r]
+                    g[at] = 2.0 * pull / v[at] if v[at] != 0.0 else 0.0
+        return loss
+
+    def root_steps(
+        rows: kinds.Rows,
+        x: kinds.Vector,
+        own_weights: kinds.Vector,
+        blocks: kinds.LossParts,
+        loss_p: kinds.Params,
+        zeros: kinds.Vector,
+        most_hot: kinds.Integer,
+        offsets: kinds.Integers,
+        rank: kinds.Integer,
+        n_steps: kinds.Integer,
+        least: kinds.Real,
+        scales: kinds.Vector,
+        v: kinds.Vector,
+        S_memory: kinds.Matrix,
+        Y_memory: kinds.Matrix,
+        memory: kinds.Vector,
+    ) -> kinds.Double:
+        """Improve scaled roots v in place, by some steps or until a few of them gain no more than
+        ``least``; return the loss, the sum over all cells.
+
+        ``memory`` holds the number of steps that are remembered and, afterwards, how many steps
+        were made and whether nothing is left to gain.
+        """
+        width = scales.size
+        A, S = np.zeros((v.size // width, width)), np.zeros((v.size // width, width))
+        cells, hot = np.empty((most_hot, order), np.uint32), np.full(1, -1.0)
+        g, new_g, new_v, d = np.empty(v.size), np.empty(v.size), np.empty(v.size), np.empty(v.size)
+        given = rows, x, own_weights
+        loss = gradient(given, blocks, loss_p, zeros, offsets, rank, cells, hot, scales, v, A, S, g)
+        gains = np.full(LAST, np.inf)
+        memory[1], memory[2] = 0.0, 0.0
+        for step in range(n_steps):
+            if most_hot > 0 and step % REFRESH == REFRESH - 1:
+                hot[0] = -1.0
+                loss = gradient(
+                    given, blocks, loss_p, zeros, offsets, rank, cells, hot, scales, v, A, S, g
+                )
+            direction(g, S_memory, Y_memory, memory, d)
+            slope = inner(g, d)
+            if not slope < 0.0:
+                memory[0] = 0.0
+                direction(g, S_memory, Y_memory, memory, d)
+                slope = inner(g, d)
+            length, taken, trial = 1.0, False, loss
+            for _ in range(MOST_TRIALS):
+                for i in range(v.size):
+                    new_v[i] = v[i] + length * d[i]
+                trial = gradient(
+                    given,
+                    blocks,
+                    loss_p,
+                    zeros,
+                    offsets,
+                    rank,
+                    cells,
+                    hot,
+                    scales,
+                    new_v,
+                    A,
+                    S,
+                    new_g,
+                )
+                if trial <= loss + ENOUGH * length * slope:
+                    taken = True
+                    break
+                bent = trial - loss - length * slope
+                shorter = -0.5 * slope * length / bent if bent > 0.0 else 0.5
+                length *= min(max(shorter, 0.1), 0.5)
+            memory[1] += 1.0
+            if not taken:
+                if memory[0] == 0.0 or np.isnan(trial):
+                    memory[2] = 1.0
+                    break
+                memory[0] = 0.0
+                continue
+            remember(v, g, new_v, new_g, S_memory, Y_memory, memory)
+            gains[step % LAST] = loss - trial
+            v[:], g[:] = new_v, new_g
+            loss = trial
+            if gains.sum() <= least:
+                memory[2] = 1.0
+                break
+        return loss
+
+    return root_steps
+
+
+@cache
+def compiled_root_steps(order: int) -> Any:
+    return kinds.compile_annotated(make_root_steps(order), order)
