@@ -41,6 +41,29 @@ def test_signals_are_answered_while_modules_are_imported(number, tmp_path):
     assert err == f"{ANSWER}\n"
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_amid_code_made_of_text_keeps_its_exit_code(number, tmp_path):
+    """Python ends by SIGINT if an interrupt passes through such code, as dataclasses make."""
+    (tmp_path / "interrupted.py").write_text(
+        "from smartcpd._app import cli\n"
+        "from smartcpd._app.cli import app\n"
+        f"kill = 'import signal, time; signal.raise_signal({int(number)}); time.sleep(9)'\n"
+        "app.commanded = lambda arguments: exec(kill)\n"
+        "cli.main([])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "interrupted"],
+        cwd=tmp_path,
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 128 + number
+    assert ANSWER in done.stderr
+
+
 class TestSignals:
     @pytest.fixture
     def owner(self, elsewhere, capfd):

@@ -22,5 +22,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except BaseException:
         # An interrupted import may fail with any error.
         if signals.asked is not None:
+            # An interrupt that has passed through code compiled from text, as dataclasses do at
+            # import, makes Python end by SIGINT whatever the code; text that runs undoes that.
+            exec("pass")
             raise SystemExit(signals.code) from None
         raise
