@@ -19,14 +19,15 @@ def oracle(
     loss: str,
     iterations: int = 3000,
     mask: np.ndarray | None = None,
+    weights: np.ndarray | None = None,
 ) -> CPModel:
     """SciPy's L-BFGS-B from the truth, on exact values and gradients, factors >= 0.
 
-    Cells where ``mask`` is false are missing for it as well.
+    Cells where ``mask`` is false are missing for it as well; ``weights`` say how much cells count.
     """
     A = stack(truth)
     n_threads = threads.resolve(None)
-    objective = objective_of(as_storage(X, mask=mask), losses.get(loss), n_threads)
+    objective = objective_of(as_storage(X, mask=mask, weights=weights), losses.get(loss), n_threads)
 
     def value_and_gradient(flat: np.ndarray) -> tuple[float, np.ndarray]:
         value, gradient = objective.gradient(flat.reshape(A.shape))

@@ -19,6 +19,7 @@ from smartcpd._problem.problem import Problem
 from smartcpd._strategies import registry, warm_starts
 from smartcpd._strategies.auto import choice, from_a_start
 from smartcpd._strategies.base import Strategy
+from smartcpd._strategies.informed import informed_start
 from smartcpd._strategies.restarts import Restarts, Scored
 from smartcpd._strategies.starts import make_start, with_more_components
 from smartcpd._strategies.tiled import tiled
@@ -93,6 +94,12 @@ class Plan:
             else make_start(self.problem, init, self.settings.overcomplete, stream)
             for stream in streams
         ]
+        plain = self.problem.needs_plain_descents and _is_random(init)
+        if plain and self.n_runs > 1 and starts[0] is not None:
+            stream = rng.spawn(1)[0]
+            informed = informed_start(self.problem, self.settings, stream, starts[0])
+            if informed is not None:
+                starts, streams = [informed, *starts], [stream, *streams]
         restarts = Restarts(
             self.problem,
             self.settings,
