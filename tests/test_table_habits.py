@@ -118,6 +118,13 @@ def test_a_letter_belongs_to_a_code_unless_it_is_the_value(tmp_path):
     assert set(from_table(path, "line,stop", "n").modes[0].text()) == {"12", "12A", "3"}
 
 
+@pytest.mark.parametrize("first", ["Ems,unknown,none", "Ems,NA,3", "Ems,2009,n.v."])
+def test_a_row_of_data_is_no_line_of_units(first, tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text(HEADER + first + "\n" + lines(ROWS))
+    assert check_table(str(path))["rows"] == len(ROWS) + 1
+
+
 def test_numbers_in_thousands_are_no_flags(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text(HEADER + changed(lambda v, i: f"{v}k", 2))

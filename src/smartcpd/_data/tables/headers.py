@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 
 from smartcpd._data.tables.calendars import clock_of, formats_of
-from smartcpd._data.tables.missing import MISSING_LABELS, MISSING_VALUES
+from smartcpd._data.tables.missing import MISSING_VALUES
 from smartcpd._data.tables.numerals import looks_like_number
 
 MOST_COMPARED = 60
@@ -58,20 +58,23 @@ def is_second(below: Sequence[Sequence[str]]) -> bool:
     line, rows = below[0] if below else [], below[1:MOST_COMPARED]
     if len(rows) < FEWEST_ROWS:
         return False
-    words = 0
+    words, labelled = 0, False
     for j, field in enumerate(line):
         kinds = Counter(kind_of(row[j]) for row in rows if j < len(row))
         kinds.pop("", None)
         usual, count = kinds.most_common(1)[0] if kinds else ("text", 0)
+        said = bool(field.strip(" -"))
         if usual == "text" or count < SURE * kinds.total():
-            if field.strip() and field.strip() in {row[j].strip() for row in rows if j < len(row)}:
+            if said and field.strip() in {row[j].strip() for row in rows if j < len(row)}:
                 return False
+            labelled |= said
             continue
-        # In a row of data such words would stand for values that are missing.
-        if kind_of(field) not in ("", "text") or field.strip() in MISSING_LABELS - {""}:
+        # A number, a date or a word for a missing value belongs to a row of data.
+        if said and kind_of(field) != "text":
             return False
-        words += bool(field.strip(" -"))
-    return words > 0
+        words += said
+    # One word beside a label may be a value that nobody can read.
+    return words > labelled
 
 
 def joined_names(first: Sequence[str], second: Sequence[str]) -> list[str]:

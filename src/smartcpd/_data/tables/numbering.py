@@ -67,6 +67,8 @@ class Numbering:
         by_comma = says[0] == "," or says[1] == "." or (says[0] is None and self.decimal_comma)
         for pattern, kind in ((SHORT, "BIGINT"), (WHOLE_REAL, "BIGINT"), (SHORT_REAL, "DOUBLE")):
             usual = self.reading.na is None and not (by_comma and pattern != SHORT)
+            if pattern == WHOLE_REAL and self.must:
+                continue  # of a value, the decimals tell a measurement from a count
             if usual and all(re.fullmatch(pattern, text) for text in texts):
                 plain = _count(f"regexp_full_match({X}, {literal(pattern)})")
                 n, found = self._row([f"count({X})", plain])
