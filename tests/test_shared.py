@@ -158,6 +158,12 @@ def test_the_default_always_finds_one_that_can(kind, tmp_path):
     assert f"solver {solver}" in explain(X, RANK, "poisson", **options)
     est = SmartCPD(RANK, "poisson", random_state=0, effort=0, max_epochs=3, **options).fit(X)
     np.testing.assert_array_equal(est.factors_[0], est.factors_[1])
+    known = np.ones((X.shape[0], RANK))
+    for told in ({"fixed": {0: known}}, {"constraint": "ridge(0.001) + sparsity(0.001)"}):
+        est = SmartCPD(
+            RANK, "poisson", random_state=0, effort=0, max_epochs=3, max_memory=limit, **told
+        ).fit(X)
+        assert "fixed" not in told or (est.factors_[0] == known).all()
 
 
 def test_all_modes_may_share_one_factor_and_groups_may_touch():
@@ -216,6 +222,18 @@ def test_intervals_know_that_a_factor_has_two_places():
         apart = apart.intervals(X, method=method)
         wide, narrow = ((each.upper[0] - each.lower[0]).mean() for each in (apart, found))
         assert 1.2 < wide / narrow < 1.7  # about the square root of 2
+
+
+@pytest.mark.parametrize("told", ["same", "fixed", "fixed_components"])
+def test_new_slices_would_not_keep_to_what_was_told(told):
+    X, truth = network()
+    given = {
+        "same": [(0, 1)],
+        "fixed": {0: truth[0]},
+        "fixed_components": [A[:, :1] for A in truth],
+    }
+    with pytest.raises(IncompatibleError, match=f"would not keep to {told}="):
+        SmartCPD(RANK, "poisson", **{told: given[told]}).partial_fit(X, mode=2)
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from smartcpd._inference.streaming import arrivals
 from smartcpd._methods.base import Method
 from smartcpd._problem.history import History, Status
 from smartcpd._strategies.base import Strategy
+from smartcpd.errors import IncompatibleError
 from smartcpd.quality.glimpse import deviance_explained
 
 
@@ -392,6 +393,12 @@ class SmartCPD(MeetsNewData):
             Itself. ``loss_`` is the mean loss of all slices, each when it came (older ones count
             less where they are forgotten); ``history_`` has a row for each arrival.
         """
+        for name in ("same", "fixed", "fixed_components"):
+            if getattr(self, name) is not None:
+                raise IncompatibleError(
+                    f"partial_fit brings one factor after the other up to date, and would not keep "
+                    f"to {name}={getattr(self, name)!r:.60}. Use fit with all slices."
+                )
         share = arrivals.check_forgetting(forgetting)
         how = {
             "constraint": self.constraint,

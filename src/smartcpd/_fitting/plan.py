@@ -94,7 +94,7 @@ class Plan:
             else make_start(self.problem, init, self.settings.overcomplete, stream)
             for stream in streams
         ]
-        plain = self.problem.needs_plain_descents and _is_random(init)
+        plain = self.problem.needs_plain_descents and _is_random(init) and not self.whole
         if plain and self.n_runs > 1 and starts[0] is not None:
             stream = rng.spawn(1)[0]
             informed = informed_start(self.problem, self.settings, stream, starts[0])

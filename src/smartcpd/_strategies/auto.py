@@ -8,12 +8,15 @@ from smartcpd._data.storage import Storage
 from smartcpd._data.tiled import TiledArray
 from smartcpd._methods.base import Method, Settings
 from smartcpd._methods.lbfgs import lbfgs
+from smartcpd._problem.bounds import are_smooth
 from smartcpd._problem.problem import Problem
 from smartcpd._strategies.base import Strategy
 from smartcpd._strategies.in_memory import choice_in_memory
 from smartcpd._strategies.partitioned import partitioned
 from smartcpd._strategies.tiled import tiled
 from smartcpd.partitions.tensor import PartitionedTensor
+
+WHOLE = "known entries, shared factors and penalties need gradients of all of it"
 
 
 def choice(problem: Problem, settings: Settings) -> tuple[Strategy | Method, str]:
@@ -30,8 +33,8 @@ def _choice(
 
 @_choice.register
 def _(storage: TiledArray, problem: Problem, settings: Settings) -> tuple[Strategy | Method, str]:
-    if problem.shared:
-        return lbfgs, "some modes share a factor, and X is larger than the memory it may take"
+    if _needs_whole_gradients(problem):
+        return lbfgs, f"X is larger than the memory it may take, and {WHOLE}"
     return tiled, "X is larger than the memory it may take"
 
 
@@ -39,9 +42,15 @@ def _(storage: TiledArray, problem: Problem, settings: Settings) -> tuple[Strate
 def _(
     storage: PartitionedTensor, problem: Problem, settings: Settings
 ) -> tuple[Strategy | Method, str]:
-    if problem.shared:
-        return lbfgs, "some modes share a factor, and X is read part by part"
+    if _needs_whole_gradients(problem):
+        return lbfgs, f"X is read part by part, and {WHOLE}"
     return partitioned, "X is larger than max_memory and is read part by part"
+
+
+def _needs_whole_gradients(problem: Problem) -> bool:
+    """Whether no strategy serves data of this size, but descents on whole gradients do."""
+    special = bool(problem.shared) or problem.has_entry_bounds or problem.penalises
+    return special and are_smooth(problem)
 
 
 def from_a_start(solver: Strategy | Method, reason: str, problem: Problem) -> tuple[Method, str]:

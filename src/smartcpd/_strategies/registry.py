@@ -101,8 +101,8 @@ def check(solver: Strategy | Method, problem: Problem) -> None:
         able = ", ".join(repr(each.name) for each in METHODS if each.takes_entry_bounds)
         raise IncompatibleError(
             f"Solver '{solver.name}' cannot leave single entries of a factor alone; got {problem}. "
-            f"Known entries, and bounds that are arrays, are served by {able}, for data in memory "
-            "and constraints that are bounds in all modes."
+            f"Known entries, and bounds that are arrays, are served by {able}, for constraints "
+            "that are bounds in all modes."
         )
     if problem.shared and not (isinstance(solver, Method) and solver.shares_factors):
         able = ", ".join(repr(each.name) for each in METHODS if each.shares_factors)
