@@ -12,6 +12,7 @@ PERFORMED_BY = {
         "to_tensorly",
         "to_xarray",
     ],
+    "smartcpd._fitting.exposed_models": ["with_exposure", "without_exposure"],
     "smartcpd._fitting.mean_loss": ["mean_loss"],
     "smartcpd._fitting.persistence": ["load", "save"],
     "smartcpd._fitting.ranking": ["top"],

@@ -18,13 +18,14 @@ from smartcpd._data.exposure import Exposure
 from smartcpd._data.labelled import LabelledTensor
 from smartcpd._data.labels import Mode, checked_modes
 from smartcpd._fitting.model_exits import GoesElsewhere
+from smartcpd._fitting.model_exposure import HasExposure
 from smartcpd._fitting.model_verbs import MeetsData
 from smartcpd.errors import IncompatibleError, InvalidParameterError
 from smartcpd.losses import Loss
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class CPModel(MeetsData, GoesElsewhere):
+class CPModel(MeetsData, HasExposure, GoesElsewhere):
     """A low-rank model: m_i = sum_r weights[r] * prod_n factors[n][i_n, r].
 
     Every method returns a new model; nothing changes this one. Its arrays are read-only copies.
@@ -176,54 +177,6 @@ class CPModel(MeetsData, GoesElsewhere):
         if exposure is not None:
             exposure = exposure.of_rows(chosen.rows, chosen.single)
         return CPModel(kept, weights, self.loss_function, modes, exposure)
-
-    def with_exposure(self) -> CPModel:
-        """Return the model of the data: rates times the exposure that they were fitted with.
-
-        Returns
-        -------
-        CPModel
-            This one itself if it was fitted without exposure.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from smartcpd import SmartCPD
-        >>> X, people = np.outer([2, 20], [1, 2, 3]), np.array([1.0, 10.0])
-        >>> rates = SmartCPD(1, "poisson", random_state=0).fit(X, exposure={0: people}).model_
-        >>> np.asarray(rates.with_exposure().full()).round(3)
-        array([[ 2.,  4.,  6.],
-               [20., 40., 60.]])
-        """
-        if self.exposure is None:
-            return self
-        if not self.exposure.is_product:
-            raise IncompatibleError(
-                f"{self!r} was fitted with an exposure of every cell, which a model does not keep, "
-                "and cannot be compared with counts. Compare rates: data = smartcpd.rates(X, "
-                "exposure, loss), then model.without_exposure() with this data."
-            )
-        factors = self.exposure.scaled(self.factors, 1.0)
-        return CPModel(factors, self.weights, self.loss_function, self.modes)
-
-    def without_exposure(self) -> CPModel:
-        """Return the model of the rates alone, which knows nothing of the exposure.
-
-        Returns
-        -------
-        CPModel
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from smartcpd import SmartCPD
-        >>> X, people = np.outer([2, 20], [1, 2, 3]), np.array([1.0, 10.0])
-        >>> rates = SmartCPD(1, "poisson", random_state=0).fit(X, exposure={0: people}).model_
-        >>> np.asarray(rates.without_exposure().full()).round(3)
-        array([[2., 4., 6.],
-               [2., 4., 6.]])
-        """
-        return replace(self, exposure=None)
 
     @property
     def named_modes(self) -> tuple[Mode, ...]:
