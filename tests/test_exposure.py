@@ -212,6 +212,18 @@ def test_everything_that_meets_data_knows_the_exposure(tmp_path):
     assert "rates per unit of exposure" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
+def test_models_that_were_saved_before_there_was_an_exposure_still_load(tmp_path):
+    model = CPModel([np.ones((3, 1)), np.ones((2, 1))], None, "poisson")
+    model.save(tmp_path / "old")
+    header = tmp_path / "old.json"
+    told = json.loads(header.read_text(encoding="utf-8"))
+    del told["exposure"]
+    header.write_text(json.dumps(told), encoding="utf-8")
+    again = CPModel.load(tmp_path / "old")
+    assert again.exposure is None
+    np.testing.assert_array_equal(again.full(), model.full())
+
+
 def test_intervals_are_about_rates():
     X, given, truth = planted()
     model = SmartCPD(RANK, "poisson", random_state=0).fit(X, exposure=given).model_
