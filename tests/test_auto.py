@@ -29,7 +29,7 @@ class TestChoice:
             (COUNTS, {}, "dense"),
             (COUNTS, {"init": TRUTH}, "quasi-newton"),
             (COUNTS, {"constraint": "simplex"}, "simplex"),
-            (COUNTS, {"constraint": "smoothness(0.1)"}, "smd"),
+            (COUNTS, {"constraint": "smoothness(0.1)"}, "constrained"),
             (COUNTS, {"step": "jensen"}, "smd"),
             (COUNTS, {"n_fibers": 5}, "smd"),
             (SPARSE, {}, "sparse"),

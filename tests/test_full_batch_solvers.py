@@ -6,9 +6,10 @@ from full_batch import example
 from pieces import LOSSES
 from scipy.optimize import minimize
 
-from smartcpd import SparseTensor, datasets, losses
+from smartcpd import SparseTensor, constraints, datasets, losses, mirrors
 from smartcpd._common.stacked import stack
 from smartcpd._fitting.fit import fit
+from smartcpd._methods.md import ModeSteps
 from smartcpd._objectives.kkt import relative_kkt_residual
 from smartcpd._problem.problem import Problem
 from smartcpd.errors import IncompatibleError
@@ -294,3 +295,11 @@ class TestRefusals:
     def test_admm_keeps_a_value_for_every_cell(self):
         with pytest.raises(IncompatibleError, match=r"'ao-admm' .* sparse data under loss 'poiss"):
             fit(SPARSE, 2, "poisson", solver="ao-admm")
+
+
+@pytest.mark.parametrize("size", [1e-200, 1.0, 1e200])
+def test_the_first_mirror_step_has_a_length(size):
+    """Gradients whose squares are 0 or infinite say little about it, but it is never 0."""
+    steps = ModeSteps(slice(0, 2), constraints.get("nonnegative"), mirrors.get("burg"))
+    A, G = np.full((2, 2), 1e-160), np.full((2, 2), size)
+    assert 0 < steps.first_eta(A, G) < np.inf

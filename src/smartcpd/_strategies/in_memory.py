@@ -16,6 +16,8 @@ from smartcpd._problem.bounds import are_bounds, are_smooth
 from smartcpd._problem.problem import Problem
 from smartcpd._strategies.base import Strategy
 from smartcpd._strategies.completion import completion
+from smartcpd._strategies.constrained import constrained
+from smartcpd._strategies.constrained import suits as suits_constrained
 from smartcpd._strategies.dense import dense
 from smartcpd._strategies.few_events import few_events, may_collapse, suits
 from smartcpd._strategies.simplex import serves as serves_simplex
@@ -45,6 +47,11 @@ def _has_ridge(problem: Problem) -> bool:
     return any(c.is_quadratic and not c.columnwise for c in problem.constraints)
 
 
+def _within_columns(problem: Problem) -> tuple[Strategy | Method, str]:
+    reason = "the constraints are more than bounds on single entries"
+    return (constrained if suits_constrained(problem) else smd), reason
+
+
 @singledispatch
 def _choice(storage: Storage, problem: Problem) -> tuple[Strategy | Method, str]:
     raise TypeError(f"{type(storage).__name__} is no storage that is in memory.")
@@ -55,7 +62,7 @@ def _(storage: Dense, problem: Problem) -> tuple[Strategy | Method, str]:
     if not are_bounds(problem):
         if serves_simplex(problem):
             return simplex, "X is dense counts or events, with columns on the simplex"
-        return smd, "the constraints are more than bounds on single entries"
+        return _within_columns(problem)
     if storage.n_cells > FULL_PASSES:
         return subsampled, f"X is dense and has more than {FULL_PASSES} cells"
     if suits(problem):
@@ -71,9 +78,9 @@ def _(storage: SparseTensor, problem: Problem) -> tuple[Strategy | Method, str]:
     if storage.absent == "unobserved":
         if are_bounds(problem):
             return completion, "X is sparse, and only what it stores was observed"
-        return smd, "the constraints are more than bounds on single entries"
+        return _within_columns(problem)
     if storage.nnz == 0:
         return smd, "X is sparse and has no entry"
     if not are_bounds(problem):
-        return smd, "the constraints are more than bounds on single entries"
+        return _within_columns(problem)
     return sparse, "X is sparse counts or events" if serves(problem) else "X is sparse"

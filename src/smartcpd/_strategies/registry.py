@@ -23,6 +23,7 @@ from smartcpd._methods.tile_descents import tile_descents
 from smartcpd._problem.problem import Problem
 from smartcpd._strategies.base import Strategy
 from smartcpd._strategies.completion import completion
+from smartcpd._strategies.constrained import constrained
 from smartcpd._strategies.dense import dense
 from smartcpd._strategies.few_events import few_events
 from smartcpd._strategies.partitioned import partitioned
@@ -39,6 +40,7 @@ STRATEGIES: tuple[Strategy, ...] = (
     completion,
     few_events,
     simplex,
+    constrained,
     subsampled,
     tiled,
     partitioned,
