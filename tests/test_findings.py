@@ -34,7 +34,7 @@ class TestTheSentence:
         two, three = (Findings(some, some[0], 0.01, lambda *_: 0.0, 3) for some in (runs[:2], runs))
         assert not two.confirmed
         assert (
-            "Not confirmed: 2 of 2 runs ended with these components, and so few"
+            "Not confirmed: 2 of 2 runs ended with these components, and so little"
             in two.told.sentence
         )
         assert two.told.found == 1

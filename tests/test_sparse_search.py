@@ -202,3 +202,19 @@ def test_large_odds_are_reached():
     found = fit(X, 2, "bernoulli-odds", random_state=0)
     assert found.status.converged
     assert found.loss < 1e-4
+
+
+def test_steps_for_tensors_of_different_orders_are_not_taken_for_each_other():
+    """Machine code from disk is linked by name, so one process must have all of them."""
+    rng = np.random.default_rng(0)
+    for order in (3, 2, 4):
+        shape = (9, 8, 7, 6)[:order]
+        cells = np.unique(rng.integers(0, shape, (60, order)), axis=0)
+        X = SparseTensor(cells, np.ones(len(cells)), shape)
+        mixture = Mixture.of(0.5 * rng.random((sum(shape), 3)), shape)
+        for name in ("poisson", "bernoulli-odds"):
+            bursts = Bursts.over(X, losses.get(name), threshold=1e-6)
+            exact = objective_of(X, losses.get(name), 1).estimate(mixture.balanced()).loss
+            total, _ = bursts.improved(mixture, 1, 0.0)
+            assert total == pytest.approx(X.n_observed * exact, rel=1e-5)
+            assert bursts.descended(mixture, 3).loss < total

@@ -46,6 +46,20 @@ subroutine = partial(exact_subroutine, fastmath=FASTMATH)
 """Marks one whose floating-point operations may be done in another order."""
 
 
+def variant_subroutine(variant: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Mark a subroutine that a factory makes anew for each variant, such as an order.
+
+    Machine code that was kept on disk is linked by names, and two variants of one name would be
+    taken for each other when both are loaded by one process.
+    """
+
+    def mark(function: Callable[..., Any]) -> Any:
+        function.__qualname__ = f"{function.__qualname__}.{variant}"
+        return subroutine(function)
+
+    return mark
+
+
 class Block(types.WrapperAddressProtocol):
     """A compiled function that compiled loops accept as an argument of a fixed type."""
 

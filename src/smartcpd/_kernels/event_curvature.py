@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from smartcpd._kernels import kinds
-from smartcpd._kernels.compiling import subroutine
+from smartcpd._kernels.compiling import variant_subroutine
 from smartcpd._kernels.events import CHUNK, make_add_gradient, make_model_values
 from smartcpd._kernels.lanes import LANES, fill, load, total
 from smartcpd._kernels.weights import apply_weights, hide_missing
@@ -21,7 +21,7 @@ def make_event_curvature_pass(order: int) -> Any:
     """The pass below for tensors of one order: the loops over modes are unrolled."""
     model_values, add_gradient = make_model_values(order), make_add_gradient(order)
 
-    @subroutine
+    @variant_subroutine(order)
     def tangents(A, V, rows, d):
         """Compute by the product rule how much the model changes along V."""
         for b in range(d.size):

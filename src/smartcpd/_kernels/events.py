@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from smartcpd._kernels import kinds
-from smartcpd._kernels.compiling import Block, exact_subroutine, subroutine
+from smartcpd._kernels.compiling import Block, exact_subroutine, variant_subroutine
 from smartcpd._kernels.gather import load_number
 from smartcpd._kernels.lanes import LANES, fill, load, store, total
 from smartcpd._kernels.weights import sum_in_order, weighted_terms
@@ -67,7 +67,7 @@ def load_index(address, size):
 def make_model_values(order: int) -> Any:
     """The model at some events, for tensors of one order: the loop over modes is unrolled."""
 
-    @subroutine
+    @variant_subroutine(order)
     def model_values(A, rows, m):
         for b in range(m.size):
             terms = fill(0.0)
@@ -84,7 +84,7 @@ def make_model_values(order: int) -> Any:
 def make_add_gradient(order: int) -> Any:
     """Make the function that adds the gradient of some events, given their derivatives d, to G."""
 
-    @subroutine
+    @variant_subroutine(order)
     def add_gradient(A, rows, d, G):
         for b in range(d.size):
             for r in range(0, A.shape[1], LANES):

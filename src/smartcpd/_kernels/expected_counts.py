@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from smartcpd._kernels import kinds
-from smartcpd._kernels.compiling import subroutine
+from smartcpd._kernels.compiling import variant_subroutine
 from smartcpd._kernels.events import CHUNK
 from smartcpd._kernels.lanes import LANES, fill, load, store, total
 
@@ -21,7 +21,7 @@ from smartcpd._kernels.lanes import LANES, fill, load, store, total
 def make_terms(order: int) -> Any:
     """Make the function that computes the terms of some cells, and their sums: the model."""
 
-    @subroutine
+    @variant_subroutine(order)
     def terms(A, rows, W, m):
         for b in range(m.size):
             sums = fill(0.0)
@@ -41,7 +41,7 @@ def make_add_counts(order: int) -> Any:
     rows.
     """
 
-    @subroutine
+    @variant_subroutine(order)
     def add_counts(W, rows, d, S):
         for b in range(d.size):
             share = fill(d[b])

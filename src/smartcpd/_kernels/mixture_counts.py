@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from smartcpd._kernels.compiling import exact_subroutine, subroutine
+from smartcpd._kernels.compiling import exact_subroutine, subroutine, variant_subroutine
 from smartcpd._kernels.events import CHUNK
 from smartcpd._kernels.expected_counts import make_add_counts, make_terms
 from smartcpd._kernels.hot_cells import find_hot_cells
@@ -47,7 +47,7 @@ def make_counted(order: int) -> Any:
     """The pass below for tensors of one order."""
     terms, add_counts = make_terms(order), make_add_counts(order)
 
-    @subroutine
+    @variant_subroutine(order)
     def add_cells(rows, x, w, behind, slope, value, cell_values, derivative, loss_p, scale, A, S):
         """Take ``scale`` times the gradient of the loss of some cells less ``slope`` m, times A,
         from S; return that loss. With weights, the blocks give the whole loss of a cell, and that
@@ -76,7 +76,7 @@ def make_counted(order: int) -> Any:
             add_counts(W, here, d[:n], S)
         return loss
 
-    @subroutine
+    @variant_subroutine(order)
     def counted(
         rows, x, own_weights, blocks, loss_p, zeros, offsets, rank, cells, hot, scale, A, S
     ):

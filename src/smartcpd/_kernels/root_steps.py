@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from smartcpd._kernels import kinds
-from smartcpd._kernels.compiling import subroutine
+from smartcpd._kernels.compiling import subroutine, variant_subroutine
 from smartcpd._kernels.mixture_counts import REFRESH, make_counted
 
 BENDS = 4.0
@@ -77,7 +77,7 @@ def make_root_steps(order: int) -> Any:
     """The steps below for tensors of one order."""
     counted = make_counted(order)
 
-    @subroutine
+    @variant_subroutine(order)
     def gradient(given, blocks, loss_p, zeros, offsets, rank, cells, hot, scales, v, A, S, g):
         """Write the gradient by the scaled roots v to g, and the factors to A; return the loss."""
         rows, x, own_weights = given

@@ -108,8 +108,8 @@ class Findings:
             )
         same = self._same
         if len(found) > 1:
-            why = f"{len(found)} of {n} runs ended with these components, and so few observed "
-            why += f"cells a parameter take {self.needed} to tell chance from a find"
+            why = f"{len(found)} of {n} runs ended with these components, and so little data "
+            why += f"a parameter takes {self.needed} to tell chance from a find"
         elif len(same) > 1:
             names = [name for run in same for name in run.origins]
             shared = sorted({name for name in names if names.count(name) > 1})

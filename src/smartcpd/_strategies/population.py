@@ -71,7 +71,7 @@ class Schedule(NamedTuple):
     """Passes at the end, which are not smoothed; under a loss of their own, quasi-Newton steps."""
 
 
-START, CHILD = Schedule(15, 6, 1.0, 10), Schedule(3, 6, 1.0, 10)
+START, CHILD = Schedule(15, 6, 3.0, 10), Schedule(3, 6, 1.0, 10)
 SAMPLED_START, SAMPLED_CHILD = Schedule(15, 1, 3.0, 10), Schedule(3, 1, 3.0, 10)
 """Of a sample, which does not tell small differences apart, less care is enough."""
 OWN_CHILD = Schedule(3, 3, 0.3, 25)

@@ -48,6 +48,9 @@ FEWEST = 2
 AS_GOOD = (5e-5, 0.05)
 """Losses of independent searches are as good as each other if they differ by less than the first
 share of their size and the second one of their resolution."""
+EVENTS_A_PARAMETER, NEEDED = 1.5, 3
+"""With fewer events a parameter than this, poor solutions are found again by chance: more searches
+must agree."""
 WIDTH = 1.5
 """Number of components of a random start, relative to the rank."""
 AFFORDABLE = {True: 1 << 20, False: 1 << 23}
@@ -119,8 +122,8 @@ class SparseSearch:
         are as good: more searches would then gain nothing that matters.
         """
         best = self._ranked[0]
-        if self._findings(best).confirmed:
-            return True
+        if self._findings(best).confirmed or self._says_little:
+            return self._findings(best).confirmed
         margin = min(
             AS_GOOD[0] * abs(best.loss), AS_GOOD[1] * self.path.descents.resolution(best.A)
         )
@@ -204,7 +207,13 @@ class SparseSearch:
             return self.path.descents.sample.error(stack(one.factors), stack(two.factors))
 
         resolution = self.path.descents.resolution(chosen.A)
-        return Findings(list(runs.values()), runs[id(chosen)], resolution, error)
+        needed = NEEDED if self._says_little else 2
+        return Findings(list(runs.values()), runs[id(chosen)], resolution, error, needed)
+
+    @property
+    def _says_little(self) -> bool:
+        """Whether there are few events a parameter."""
+        return self.storage.nnz < EVENTS_A_PARAMETER * self.problem.freedom
 
     def _compared(self, best: Candidate) -> Comparison:
         """Return the independent runs; those that were left behind have not come to their end."""
