@@ -41,7 +41,7 @@ def sparse(make: Callable[[], real_data.SparseData]) -> Callable[[], SparseTenso
 
 
 BEST_KNOWN = {
-    "Uber April 2014": Known(sparse(real_data.uber_april), "poisson", 10, 0.00302914),
+    "Uber April 2014": Known(sparse(real_data.uber_april), "poisson", 10, 0.00302775),
     "Chicago 2022": Known(sparse(real_data.chicago_2022), "poisson", 10, 0.044139),
     "pollinators": Known(sparse(real_data.pollinators), "poisson", 10, -0.0285129),
     "kinships": Known(sparse(real_data.kinships), "bernoulli-odds", 10, 0.106199),
