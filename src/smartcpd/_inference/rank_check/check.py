@@ -37,7 +37,7 @@ LOOKS_AT_MERGED, LOOKS_AT_PRUNED = 2, 4
 """Looks before fewer components are given up. Those that are left must grow into the place of those
 that were left out, slowly at first.
 """
-OUT_OF_REACH = 8.0
+OUT_OF_REACH = 16.0
 """How many times what chance alone brings merged components may lack on the cells that they are
 fitted to; if they lack more, another start with as few would not do either.
 """
