@@ -71,6 +71,10 @@ def _log_volume(slope: np.ndarray, bend: np.ndarray, above: np.ndarray, below: n
     B = np.where(free[:, :, None] & free[:, None, :], bend, np.eye(bend.shape[1]))
     volume += 0.5 * np.log(2.0 * np.pi) * free.sum() - 0.5 * np.linalg.slogdet(B)[1].sum()
     # An entry near a bound loses what lies beyond it.
-    spread = np.sqrt(np.einsum("jrr->jr", np.linalg.inv(B)))[free]
+    try:
+        inverse = np.linalg.inv(B)
+    except np.linalg.LinAlgError:  # flat to rounding, so that nothing is known of its volume
+        return -np.inf
+    spread = np.sqrt(np.einsum("jrr->jr", inverse))[free]
     volume += log_ndtr(above[free] / spread).sum() + log_ndtr(below[free] / spread).sum()
     return float(volume)

@@ -32,6 +32,8 @@ HEATS = 20
 SURVIVORS = 3
 """One of so many starts runs on, at least two."""
 MOST_REPAIRS = 2
+MOST_RETURNS = 4
+"""How often a descent goes on whose rows were not exact."""
 
 
 Start = list[np.ndarray] | None
@@ -112,7 +114,7 @@ class Restarts:
         if not self.whole:
             best = self._repaired(best, streams[0])
         if self.settles:
-            best = self._settled(best)
+            best = self._settled(best, streams[0])
         result = replace(best.result, comparison=comparison)
         return best._replace(result=self._judged(result, found, n_starts=len(starts)))
 
@@ -176,11 +178,29 @@ class Restarts:
         status = status._replace(reason=f"{status.reason} {remark}")
         return best._replace(result=replace(best.result, status=status))
 
-    def _settled(self, best: Scored) -> Scored:
-        """Return the result with exact rows in its first mode, if they are at hand."""
-        found = with_settled_rows(self.problem, best.result, self.settings.n_threads)
-        again = None if found is None else self._scored(found)
-        return best if again is None or not again.objective <= best.objective else again
+    def _settled(self, best: Scored, rng: np.random.Generator) -> Scored:
+        """Return the result with exact rows in its first mode, if they are at hand.
+
+        Rows that gain much by it show that the descent was slow, not done; it then goes on.
+        """
+        for number in range(MOST_RETURNS + 1):
+            found = with_settled_rows(self.problem, best.result, self.settings.n_threads)
+            again = None if found is None else self._scored(found)
+            if again is None or not again.objective <= best.objective:
+                return best
+            gain, best = best.objective - again.objective, again
+            resolution = CellSample(self.problem).resolution(stack(best.result.factors))
+            enough = gain <= self.settings.stopping.tol * resolution
+            if enough or self.repairs is None or number == MOST_RETURNS:
+                return best
+            settings = self._kept(f"return-{number}")
+            sequence = FitSequence.after(settings, self._observe, best.result.history)
+            factors = best.result.factors
+            on = self._scored(sequence.run(self.repairs, self.problem, rng, factors, prefix="on: "))
+            if not on.objective < best.objective:
+                return best
+            best = on
+        return best
 
     def _kept(self, name: str) -> Settings:
         """Return the settings of a run whose checkpoints have a file of their own."""
