@@ -63,6 +63,7 @@ def test_default_adagrad_takes_half_of_what_is_to_be_gained(name, phi):
     check_gain(name, phi, *planted(name))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("phi", MIRRORS)
 @pytest.mark.parametrize("name", WITH_ZEROS)
 def test_default_adagrad_takes_half_of_what_is_to_be_gained_of_sparse_data(name, phi):

@@ -60,6 +60,7 @@ for code in json.load(sys.stdin):
 """
 
 
+@pytest.mark.slow
 def test_the_code_of_a_page_makes_the_same_model():
     blocks, losses = [], []
     for number, words in enumerate(RUNS):

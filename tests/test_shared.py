@@ -47,6 +47,7 @@ def sparse(X, **options):
     return SparseTensor(np.argwhere(X), X[X != 0], X.shape, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_a_shared_factor_is_one_and_fits_as_well_with_half_the_numbers(name):
     X, truth = network(name)

@@ -204,6 +204,7 @@ def test_large_odds_are_reached():
     assert found.loss < 1e-4
 
 
+@pytest.mark.slow
 def test_steps_for_tensors_of_different_orders_are_not_taken_for_each_other():
     """Machine code from disk is linked by name, so one process must have all of them."""
     rng = np.random.default_rng(0)

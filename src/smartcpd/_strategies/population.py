@@ -73,7 +73,7 @@ class Schedule(NamedTuple):
 
 START, CHILD = Schedule(15, 6, 3.0, 10), Schedule(3, 6, 1.0, 10)
 SAMPLED_START, SAMPLED_CHILD = Schedule(15, 1, 3.0, 10), Schedule(3, 1, 3.0, 10)
-"""Of a sample, which does not tell small differences apart, less care is enough."""
+"""The care that a sample asks for, which does not tell small differences apart."""
 OWN_CHILD = Schedule(3, 3, 0.3, 25)
 FIRST_OWN_PASSES, OWN_MEMBERS = 5, 4
 """Number of passes before quasi-Newton steps when counts come under a loss of their own, and of

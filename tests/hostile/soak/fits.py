@@ -96,7 +96,7 @@ def _faults(asked: Case, found: Fit) -> list[str]:
     if isinstance(found.problem.storage, Dense | SparseTensor):
         own = _own_loss(found)
         largest = np.abs(found.history["loss"]).max()
-        allowed = 1e-6 * abs(own) + 1e-9 * largest + 6 * found.loss_error
+        allowed = 1e-6 * abs(own) + 1e-9 * largest + 6 * found.loss_error + _rounding(found)
         if not abs(own - found.loss) <= allowed + 1e-300:
             faults.append(f"says loss {found.loss!r}, has {own!r}")
     return faults
@@ -109,6 +109,17 @@ def _own_loss(found: Fit) -> float:
         return found.model.loss(problem.storage)
     units = OtherUnits(problem)
     return units.outside(units.inside(found.model).loss(units.storage))
+
+
+def _rounding(found: Fit) -> float:
+    """What rounding moves the loss of a perfect model by, which may be 0: losses of a model twice
+    as large show how large their terms are."""
+    problem = found.problem
+    units = OtherUnits(problem) if problem.unit != 1.0 else None
+    model = found.model if units is None else units.inside(found.model)
+    storage = problem.storage if units is None else units.storage
+    twice = abs(replace(model, weights=2.0 * model.weights).loss(storage))
+    return 1e-12 * (twice if units is None else units.factor * twice)
 
 
 def _resolution(found: Fit) -> float:
