@@ -40,7 +40,7 @@ class TestForce:
         for place in (
             "smartcpd._fitting.fit.fit",
             "smartcpd._app.run_folder.folder.write_factors",
-            "smartcpd._app.run_folder.folder.write_report",
+            "smartcpd.report.write.write_report",
         ):
             with monkeypatch.context() as patched:
                 patched.setattr(place, raising(OSError(28, "No space left on device")))

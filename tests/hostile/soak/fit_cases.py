@@ -100,7 +100,10 @@ def drawn_data(
     m = m.sum(-1)
     if oddity == "few":
         m = m / 30 if loss.domain is losses.base.Domain.NONNEGATIVE else m - 4
-    X = pieces.simulated(loss, np.clip(m, -20, 1e6), rng)
+    highest = (
+        1e6 if loss.domain is losses.base.Domain.NONNEGATIVE else 20
+    )  # some take its exponential
+    X = pieces.simulated(loss, np.clip(m, -20, highest), rng)
     place = tuple(int(rng.integers(n)) for n in shape)
     if oddity == "outlier" and losses.get("poisson") == loss:
         X[place] = 1e5

@@ -148,7 +148,7 @@ def _longer(asked: Case, found: Fit) -> dict[str, Any]:
     gain = ended - (on.loss + problem.penalty(on.model.distribute().factors))
     resolution = _resolution(found)
     allowed = MARGIN * resolution + 1e-5 * abs(ended) + 6 * (found.loss_error + on.loss_error)
-    allowed += 1e-9 * abs(found.history[0].loss)
+    allowed += 1e-9 * abs(found.history[0].loss) + _rounding(found)
     if asked.parameters.get("change_tol") or asked.parameters.get("tol", 0.02) > 0.02:
         allowed = math.inf  # as asked
     early = bool(gain > allowed)
