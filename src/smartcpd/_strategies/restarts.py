@@ -134,7 +134,7 @@ class Restarts:
         if not status.converged or not self.own_start:
             return result
         finding = result.finding or ALONE
-        if isinstance(self.solver, Method) and n_starts > 1:
+        if n_starts > 1 and finding.found < 2:
             finding = self._finding(found)
         reason = f"{status.reason} {finding.sentence}"
         return replace(result, status=status._replace(reason=reason, found=finding.found))
