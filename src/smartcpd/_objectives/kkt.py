@@ -12,6 +12,9 @@ from smartcpd._objectives import objective_of
 from smartcpd._objectives.cell_sample import CellSample
 from smartcpd._problem.problem import Problem
 
+TINY = 1e-300
+"""The least length of a step, of curvatures that are out of range."""
+
 
 def relative_kkt_residual(problem: Problem, A: np.ndarray, n_threads: int = 1) -> float:
     """The largest relative change of a factor under a projected gradient step; 0 at a solution.
@@ -49,7 +52,7 @@ def projected_steps(
     for mode, constraint in enumerate(problem.constraints):
         rows = slice(starts[mode], starts[mode + 1])
         size = float(np.linalg.norm(A[rows])) or 1.0
-        length = size**2 / curvature
+        length = max(size**2 / curvature, TINY)
         moved = constraint.apply(
             A[rows] - length * gradient[rows], np.full_like(A[rows], 1.0 / length)
         )

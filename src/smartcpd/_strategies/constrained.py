@@ -8,12 +8,15 @@ quasi-Newton method gets there sooner.
 
 from __future__ import annotations
 
+import math
 from functools import partial
 
-from smartcpd._methods.base import Method, Result
+from smartcpd._common.stacked import stack
+from smartcpd._methods.base import Method, Result, Task
 from smartcpd._methods.lbfgs import lbfgs
 from smartcpd._methods.md import run
 from smartcpd._methods.smd import smd
+from smartcpd._objectives.cell_sample import CellSample
 from smartcpd._problem.bounds import are_smooth
 from smartcpd._problem.problem import Problem
 from smartcpd._strategies.base import Search, Strategy
@@ -24,6 +27,8 @@ MOST_CELLS = 1 << 17
 """Beyond, an epoch has so many steps that their progress says enough."""
 FIRST_EPOCHS = 60
 """The most epochs of stochastic steps, before exact ones take over."""
+MOST_RUNS = 6
+"""How often exact steps begin anew, at most."""
 
 
 def suits(problem: Problem) -> bool:
@@ -38,12 +43,28 @@ def _run(search: Search) -> Result:
     result = sequence.run(smd, problem, rng, start, most_epochs=FIRST_EPOCHS)
     if result.status.interrupted or settings.stopping.limit(result.history) is not None:
         return result
-    return sequence.run(_finish_of(problem), problem, rng, result.factors)
+    return sequence.run(_method, problem, rng, result.factors)
 
 
-def _finish_of(problem: Problem) -> Method:
-    return lbfgs if are_smooth(problem) else _accelerated
+def _finish(task: Task) -> Result:
+    """Go on until a run that begins anew gains next to nothing: one that was slow looks as if it
+    was done."""
+    problem, settings = task.problem, task.settings
+    sequence = FitSequence(settings, task.observe)
+    method = lbfgs if are_smooth(problem) else _accelerated
+    sample = CellSample(problem)
+    start, before = task.start, math.inf
+    for _ in range(MOST_RUNS):
+        result = sequence.run(method, problem, task.rng, start)
+        if result.ended or not result.status.converged:
+            break
+        start, after = result.factors, result.history[-1].objective
+        if before - after <= settings.stopping.tol * sample.resolution(stack(start)):
+            break
+        before = after
+    return result
 
 
-_accelerated = Method("constrained", partial(run, leaps=True))
-constrained = Strategy("constrained", _run, _finish_of)
+_accelerated = Method("exact-steps", partial(run, leaps=True))
+_method = Method("constrained", _finish)
+constrained = Strategy("constrained", _run, lambda problem: _method)

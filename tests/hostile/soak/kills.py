@@ -63,7 +63,7 @@ def scenarios(folder: Path) -> dict[str, dict[str, Any]]:
         "consensus": {"X": counts, "n_init": 2, "consensus": True, **poisson},
         "warm": {"X": counts, "init": "smd", "solver": "lbfgs", "max_epochs": 40, **poisson},
         "open": {"X": counts, "rank": 2, "loss": "negative-binomial(auto)"},
-        "units": {"X": real * 1e-30, "rank": 3, "max_epochs": 40},
+        "units": {"X": real * 1e-30, "rank": 3, "loss": "gaussian", "max_epochs": 40},
     }
     for name, epochs in EPOCHS.items():
         asked = {"X": counts, "solver": name, "max_epochs": epochs, "tol": 0.0}
