@@ -102,3 +102,17 @@ class TestOpenLosses:
     def test_a_solver_that_does_not_serve_it_is_refused_at_once(self):
         with pytest.raises(IncompatibleError, match="few-events"):
             SmartCPD(2, OPEN, solver="few-events").fit(X)
+
+
+def test_what_the_user_stops_in_the_first_round_goes_no_further():
+    """No other round begins, so that a fit that is resumed goes on where this one was left."""
+    seen = []
+
+    def stop(report):
+        seen.append(report.record.epoch)
+        return len(seen) == 2
+
+    found = SmartCPD(2, OPEN, callback=stop, random_state=0).fit(X)
+    assert not found.status_.converged
+    assert len(seen) == 2
+    assert found.model_.loss_function.name == "negative-binomial"

@@ -84,7 +84,7 @@ class _Rounds:
             parameter = self._likeliest(factors, under, value)
             if found is not None and self._has_settled(parameter, value):
                 return self._at(parameter, number, settled=True)
-            if found is not None and self.is_over:
+            if self.fits and self.is_over:
                 return self._at(parameter, number, settled=False)
             value, start = parameter.value, rescaled(factors, under, parameter.loss)
             found = self.fit(parameter.loss, init=start, n_init=1)

@@ -68,6 +68,10 @@ def read_entries(path: Path, order: int, weighted: bool) -> Entries:
         raise InvalidDataError(
             f"{path} cannot be read: {reason(error)} Write the folder anew."
         ) from None
+    except RuntimeError as error:
+        if "interrupted" in str(error).lower():  # what DuckDB makes of Ctrl-C
+            raise KeyboardInterrupt from None
+        raise
     if any(np.ma.is_masked(found[name]) for name in names):
         raise InvalidDataError(f"{path} has cells without a value; write the folder anew.")
     columns = [np.asarray(found[name]) for name in names]
