@@ -107,16 +107,20 @@ class Journal:
         if node.done:
             self._put_back(world, node)
             return thaw(node.result)
-        self._stack.append(node)
+        depth = len(self._stack)
         try:
+            self._stack.append(node)
             result = compute()
         finally:
-            self._stack.pop()
+            del self._stack[depth:]
         if complete(result):
+            # An interrupt may come between any two lines: a stage is done once all of it is kept,
+            # and what the stage before it had kept goes only then.
+            node.result, node.world = freeze(result), [freeze(part) for part in world]
+            node.done = True
+            node.children = []
             for before in scope.children[: scope.cursor - 1]:
                 before.world = None
-            node.done, node.children = True, []
-            node.result, node.world = freeze(result), [freeze(part) for part in world]
             self._write_if_due()
         return result
 
