@@ -8,13 +8,15 @@ import sys
 import zipfile
 from pathlib import Path
 
+import h5py
 import numpy as np
+import pandas
 import pytest
 import scipy.sparse
 import zarr
 
 import smartcpd
-from smartcpd import SmartCPD, SparseTensor
+from smartcpd import LabelledTensor, Mode, SmartCPD, SparseTensor
 from smartcpd.errors import InvalidDataError
 
 HERE = Path(__file__).parent
@@ -119,6 +121,65 @@ def test_a_damaged_chunk(tmp_path):
         smartcpd.read(tmp_path / "x.zarr")
     with pytest.raises(InvalidDataError, match=r"X\[0:8, 0:6, 0:5\] cannot be read"):
         SmartCPD(2, max_memory=4000).fit(zarr.open(tmp_path / "x.zarr"))
+
+
+def test_chunks_of_no_size(tmp_path):
+    zarr.create_array(tmp_path / "x.zarr", shape=(8, 6), chunks=(4, 6), dtype="f8", zarr_format=2)
+    head = tmp_path / "x.zarr" / ".zarray"
+    head.write_text(json.dumps(json.loads(head.read_text()) | {"chunks": [0, 6]}))
+    with pytest.raises(InvalidDataError, match=r"chunks have the sizes \(0, 6\), which cannot be"):
+        smartcpd.read(tmp_path / "x.zarr")
+
+
+def test_names_of_columns_that_are_no_text(tmp_path):
+    path = tmp_path / "x.feather"
+    pandas.DataFrame({"place": ["a", "b"], "kind": [1, 2], "n": [3, 4]}).to_feather(path)
+    path.write_bytes(path.read_bytes().replace(b"place", b"pl\xff\xfee"))
+    with pytest.raises(InvalidDataError, match=r"Reading '.*x.feather' failed: .* it is damaged"):
+        smartcpd.from_table(path, modes=["place", "kind"], value="n")
+
+
+def test_times_that_python_does_not_have(tmp_path):
+    days = np.array(["2024-01-01", "49212-03-01"], "datetime64[s]")
+    table = pandas.DataFrame({"day": days, "place": ["a", "b"]})
+    table.to_parquet(tmp_path / "x.parquet")
+    with pytest.raises(InvalidDataError, match=r"'day' has times from 2024-01-01.* to 49212-03-01"):
+        smartcpd.from_table(tmp_path / "x.parquet", modes=["day", "place"])
+    found = smartcpd.from_table(tmp_path / "x.parquet", modes=["day", "place"], bins={"day": "99y"})
+    assert found.tensor.nnz == 2
+
+
+def test_a_heap_in_which_the_library_would_run_for_ever(tmp_path):
+    """The object behind the first one has no length, so that nothing comes after it."""
+    path = tmp_path / "x.nc"
+    modes = (Mode("place", ["a", "b"]), Mode("kind", ["c", "d", "e"]))
+    smartcpd.write(path, LabelledTensor(np.ones((2, 3)), modes))
+    content = bytearray(path.read_bytes())
+    heap = content.index(b"GCOL")
+    second = heap + 16 + 16 + 8
+    assert content[second] == 2
+    content[second : second + 16] = bytes(16)
+    path.write_bytes(content)
+    assert f"the heap at byte {heap} has an object of a wrong length" in told(path)
+
+
+@pytest.mark.parametrize("suffix", ["h5", "nc"])
+@pytest.mark.parametrize("way", ["external", "virtual", "link"])
+def test_files_that_lead_to_others(way, suffix, tmp_path):
+    with h5py.File(tmp_path / "other.h5", "w") as other:
+        other["X"] = np.ones((3, 4))
+    path = tmp_path / f"x.{suffix}"
+    with h5py.File(path, "w") as file:
+        if way == "external":
+            file.create_dataset("X", (3, 4), "f8", external=[(tmp_path / "other.h5", 0, 96)])
+        elif way == "virtual":
+            layout = h5py.VirtualLayout((3, 4), "f8")
+            layout[:] = h5py.VirtualSource(tmp_path / "other.h5", "X", (3, 4))
+            file.create_virtual_dataset("X", layout)
+        else:
+            file["X"] = h5py.ExternalLink(tmp_path / "other.h5", "X")
+    with pytest.raises(InvalidDataError, match=r"lies in other files|holds no numeric array"):
+        smartcpd.read(path)
 
 
 def test_a_file_that_is_cut_while_it_is_used(tmp_path):

@@ -273,7 +273,7 @@ def _split_time(facts: Facts) -> list[str]:
     name = facts.name
     if facts.column.family is Family.CLOCK:
         return [f"{name}@1h"]
-    first, last = (text and datetime.fromisoformat(text) for text in (facts.low, facts.high))
+    first, last = _moment(facts.low), _moment(facts.high)
     spec = next(
         (
             spec
@@ -289,6 +289,14 @@ def _split_time(facts: Facts) -> list[str]:
         one_day = first and last and (last - first).days < FEW
         return [f"{name}@{'15min' if one_day else spec}", *([] if one_day else [f"{name}@hour"])]
     return [name] if spec == "1d" or facts.column.step else [f"{name}@{spec}"]
+
+
+def _moment(text: str | None) -> datetime | None:
+    """A point in time as Python has it; None for none, and for years before 1 or beyond 9999."""
+    try:
+        return datetime.fromisoformat(text) if text else None
+    except ValueError:
+        return None
 
 
 def _coordinates(usable: Sequence[Facts]) -> list[Facts]:

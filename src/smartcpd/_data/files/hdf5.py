@@ -13,7 +13,7 @@ from smartcpd._common.atomic import replaced
 from smartcpd._common.memory import check_claim
 from smartcpd._data.files.content import dense_array, real_array
 from smartcpd._data.files.format import Format, chosen_member, damaged, library
-from smartcpd.errors import SmartCPDError
+from smartcpd.errors import InvalidDataError, SmartCPDError
 
 
 @contextmanager
@@ -60,7 +60,38 @@ def _found(
         real_array(path, np.empty(0, only.dtype))  # which says what it holds
     asked = None if member is None else member.strip("/")
     name = chosen_member(path, asked, shapes, list(found))
+    if _lies_elsewhere(found[name]):
+        raise _elsewhere(path, name)
     return found[name]
+
+
+def check_within(path: Path) -> None:
+    """Refuse a file that leads to others, for libraries that would follow it there."""
+    h5py = library(path, "h5py")
+
+    def visit(name: str, link: Any) -> str | None:
+        # What is raised here gets lost in the library, which ends at the first answer.
+        if isinstance(link, h5py.ExternalLink):
+            return name
+        item = file.get(name)
+        return name if isinstance(item, h5py.Dataset) and _lies_elsewhere(item) else None
+
+    with opened(path) as file:
+        name = file.visititems_links(visit)
+        if name is not None:
+            raise _elsewhere(path, name)
+
+
+def _lies_elsewhere(item: Any) -> bool:
+    """Whether the numbers of a data set lie in other files, any of the machine."""
+    return bool(item.external) or item.is_virtual
+
+
+def _elsewhere(path: Path, name: str) -> InvalidDataError:
+    return InvalidDataError(
+        f"{path}::{name} lies in other files, to which {path.name} leads; a file that is read may "
+        "not name others. If you trust it, open it with h5py and pass the data set."
+    )
 
 
 def _write(path: Path, X: Any) -> None:

@@ -10,6 +10,8 @@ from smartcpd._common.atomic import replaced
 from smartcpd._common.memory import check_claim
 from smartcpd._data.files.content import dense_array, real_array
 from smartcpd._data.files.format import Format, chosen_member, damaged, library
+from smartcpd._data.files.hdf5 import check_within
+from smartcpd._data.files.hdf5_heaps import check_heaps
 from smartcpd._data.labelled import LabelledTensor, taken_off
 from smartcpd.errors import SmartCPDError
 
@@ -25,6 +27,9 @@ def _read(path: Path, member: str | None) -> LabelledTensor:
     xarray = _xarray(path)
     with open(path, "rb") as file:
         engine = "scipy" if file.read(len(CLASSIC)) == CLASSIC else "h5netcdf"
+    if engine == "h5netcdf":
+        check_heaps(path)
+        check_within(path)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # xarray warns about how dates are decoded

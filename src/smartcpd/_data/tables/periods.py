@@ -14,7 +14,7 @@ from smartcpd._data.labels import Kind
 from smartcpd._data.tables.columns import Column, Family
 from smartcpd._data.tables.keys import Key, Numbered, Wish, named
 from smartcpd._data.tables.sql import floor_divide
-from smartcpd.errors import InvalidParameterError
+from smartcpd.errors import InvalidDataError, InvalidParameterError
 
 DAY = 86_400_000_000
 UNITS = {"s": 1_000_000, "min": 60_000_000, "h": 3_600_000_000, "d": DAY, "w": 7 * DAY}
@@ -115,6 +115,12 @@ def usual_period(name: str, column: Column) -> Wish:
     def resolve(facts: tuple[Any, ...]) -> Key:
         first, last = facts
         chosen = Period(1, "d")
+        if isinstance(first, str) or isinstance(last, str):  # as DuckDB gives what Python has not
+            raise InvalidDataError(
+                f"Column {column.name!r} has times from {first} to {last}, beyond the years 1 to "
+                f"9999 of which periods are chosen; leave such rows out with where=, or choose "
+                f"periods with bins={{{name!r}: ...}}."
+            )
         if first is not None:
             candidates = [p for p in map(Period.parse, USUAL) if p]
             short = (p for p in candidates if p.bins_between(first, last) <= MOST_USUAL_BINS)

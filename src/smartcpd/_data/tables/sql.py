@@ -61,10 +61,15 @@ def explained(what: str) -> Iterator[None]:
     try:
         yield
     except (duckdb.InterruptException, RuntimeError) as error:
-        # DuckDB raises this error for Ctrl-C in the middle of a query.
-        if "interrupt" not in str(error).lower():
+        # DuckDB raises this error for Ctrl-C in the middle of a query, and for text that is none.
+        if "interrupt" in str(error).lower():
+            raise KeyboardInterrupt from None
+        if type(error) is not RuntimeError:
             raise
-        raise KeyboardInterrupt from None
+        raise InvalidDataError(
+            f"{what} failed: what DuckDB found in it is not what it says ({reason(error)[:-1]}); "
+            "it is damaged."
+        ) from error
     except duckdb.OutOfMemoryException as error:
         raise InvalidDataError(
             f"{what} needs more memory than allowed: {reason(error)} Raise max_memory, or make "

@@ -101,7 +101,12 @@ def _checked(X: Any, title: str, chunks: Sequence[Any] | None) -> Source:
 
 def _check_chunks(title: str, shape: tuple[int, ...], chunks: Sequence[Any]) -> None:
     """Refuse chunks so small that reading them takes far longer than what is in them is worth."""
-    pairs = zip(shape, chunks, strict=True)
+    pairs = list(zip(shape, chunks, strict=False))
+    if len(chunks) != len(shape) or not all(_has_size(size, chunk) for size, chunk in pairs):
+        raise InvalidDataError(
+            f"{title} of shape {shape} says that its chunks have the sizes {tuple(chunks)}, which "
+            "cannot be: it is damaged. Fetch or write it again."
+        )
     counts = [len(c) if isinstance(c, tuple | list) else -(-n // int(c)) for n, c in pairs]
     total = math.prod(counts)
     cells = math.prod(shape) / max(total, 1)
@@ -110,6 +115,13 @@ def _check_chunks(title: str, shape: tuple[int, ...], chunks: Sequence[Any]) -> 
             f"{title} of shape {shape} comes in {total:,} chunks of about {cells:,.3g} cells, and "
             f"each is read by itself. Store it in larger chunks, of {FEW_CELLS:,} cells at least."
         )
+
+
+def _has_size(size: int, chunk: Any) -> bool:
+    """Whether chunks, all of one size or each of its own, can be those of a mode."""
+    if isinstance(chunk, tuple | list):
+        return all(each >= 1 for each in chunk) and sum(chunk) == size
+    return bool(chunk >= 1)
 
 
 def _edges(shape: tuple[int, ...], chunks: Sequence[Any]) -> Edges:
