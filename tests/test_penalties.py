@@ -7,7 +7,17 @@ import pytest
 from scipy.optimize import LinearConstraint, NonlinearConstraint, minimize
 
 import smartcpd
-from smartcpd import CPModel, SmartCPD, SparseTensor, constraints, losses, metrics
+from smartcpd import (
+    CPModel,
+    SmartCPD,
+    SparseTensor,
+    constraints,
+    datasets,
+    explain,
+    losses,
+    metrics,
+)
+from smartcpd._fitting.fit import fit
 from smartcpd._problem.problem import Problem
 from smartcpd._strategies import registry
 from smartcpd.errors import IncompatibleError, InvalidParameterError
@@ -272,3 +282,27 @@ def test_weights_are_chosen_by_held_out_likelihood():
         smartcpd.select(
             X, [1], "poisson", penalties=[weak], constraint="ridge(1)", n_restarts=1, cv=2, n_jobs=1
         )
+
+
+@pytest.mark.parametrize(
+    ("constraint", "escapes"),
+    [
+        ({0: "sparsity(0.1)"}, True),
+        ({0: "smoothness(0.1)", 1: "l2-ball", 2: "ridge(0.1)"}, False),
+        ({1: "ridge(0.1) + box(0, 2)", 2: "simplex"}, True),
+        ({1: "ridge(0.1) + simplex"}, False),
+        ({0: "ridge(0)"}, False),
+        ("ridge(0.1)", False),
+        ("unimodal", False),
+    ],
+)
+def test_a_penalty_that_scale_escapes_is_told(constraint, escapes):
+    """Its columns shrink while others grow: what has no minimum does not converge."""
+    X, _ = datasets.count((8, 7, 6), 2, random_state=0)
+    asked = {"rank": 2, "loss": "poisson", "constraint": constraint}
+    found = fit(X, **asked, random_state=0, progress=False)
+    assert ("There is no minimum: penalty" in found.status.reason) == escapes
+    assert ("give mode" in explain(X, **asked)) == escapes
+    if escapes:
+        assert not found.status.converged
+        assert "Converged" not in found.status.reason

@@ -51,6 +51,8 @@ def explain(X: Any, rank: int, loss: Any = "auto", **parameters: Any) -> str:
     if problem.loss_reason:
         lines.append(f"loss {problem.loss_reason}")
     lines.append(f"solver {plan.solver.name}: {plan.reason}")
+    if problem.scale_remark:
+        lines.append(problem.scale_remark)
     needs = problem.storage.fit_needs(problem.rank, problem.loss)
     if needs is not None:
         lines.append(str(needs))

@@ -205,8 +205,12 @@ def _outcome(plan: Plan, best: Scored, n_init: int) -> Fit:
     """What the best result of a plan amounts to, with what is said of it."""
     problem, found = plan.problem, best.result
     factors, remark = without_unobserved_rows(problem, found.factors)
-    said = (found.status.reason, remark, problem.loss_remark)
-    status = found.status._replace(reason=" ".join(filter(None, said)))
+    ended = found.status
+    if problem.scale_remark and ended.converged:
+        stopped = f"Stopped{ended.reason.removeprefix('Converged')}"
+        ended = ended._replace(converged=False, reason=stopped)
+    said = (ended.reason, problem.scale_remark, remark, problem.loss_remark)
+    status = ended._replace(reason=" ".join(filter(None, said)))
     model = CPModel(factors, np.ones(problem.rank), problem.loss)
     if isinstance(plan.init, str) and not problem.has_entry_bounds:
         model = model[places_by_share(model)]

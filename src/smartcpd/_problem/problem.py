@@ -122,6 +122,21 @@ class Problem:
         return f"Loss {self.loss_reason}." if self.loss_reason else ""
 
     @property
+    def scale_remark(self) -> str:
+        """A sentence about penalties that scale escapes, if there are some: columns that cost
+        something shrink while those of another mode, which cost nothing, grow.
+        """
+        fading = [n for n, c in enumerate(self.constraints) if c.fades]
+        if not fading or not self.scalable:
+            return ""
+        price, grows = fading[0], self.scalable[0]
+        return (
+            f"There is no minimum: penalty '{self.constraints[price]}' of mode {price} fades as "
+            f"its columns shrink and those of mode {grows} ('{self.constraints[grows]}') grow; "
+            f"give mode {grows} a penalty too, or a size such as 'l2-ball'."
+        )
+
+    @property
     def unit(self) -> float:
         """The power of two by which the data is divided before it is fitted, 1 for most data."""
         return unit_of(self.storage, self.loss, self.constraints, self.scalable)

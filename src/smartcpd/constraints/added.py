@@ -89,6 +89,14 @@ class Added(Constraint):
         """Whether columns have a size they cannot exceed."""
         return any(part.bounded for part in self.parts)
 
+    @property
+    def can_shrink(self) -> bool:
+        return all(part.can_shrink for part in self.parts)
+
+    @property
+    def fades(self) -> bool:
+        return self.can_shrink and any(part.fades for part in self.parts)
+
     def within(self, *, nonnegative: bool) -> Constraint:
         """Return this sum for a loss whose model must (or need not) be nonnegative."""
         return Added(tuple(part.within(nonnegative=nonnegative) for part in self.parts))

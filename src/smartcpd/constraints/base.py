@@ -80,6 +80,16 @@ class Constraint(Piece):
         """Whether it costs something to have some allowed entries rather than others."""
         return type(self).penalty is not Constraint.penalty
 
+    @property
+    def can_shrink(self) -> bool:
+        """Whether every smaller multiple of an allowed column is allowed."""
+        return self.cone
+
+    @property
+    def fades(self) -> bool:
+        """Whether it has a price, and that goes to 0 with the size of columns, which may shrink."""
+        return False
+
     def within(self, *, nonnegative: bool) -> Constraint:
         """Return this constraint for a loss whose model must (or need not) be nonnegative."""
         return self

@@ -31,6 +31,10 @@ class Box(Constraint):
     name = "box"
     bounded = True
 
+    @property
+    def can_shrink(self) -> bool:
+        return self.lo <= 0 <= self.hi
+
     def __post_init__(self):
         if not self.lo < self.hi:
             raise InvalidParameterError(

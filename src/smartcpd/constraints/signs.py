@@ -68,6 +68,10 @@ class Ball(EitherSign):
                 f"{self.name}(radius) needs a finite radius above 0; got radius={self.radius!r}."
             )
 
+    @property
+    def can_shrink(self) -> bool:
+        return True
+
 
 @dataclass(frozen=True)
 class Price(EitherSign):
@@ -82,3 +86,11 @@ class Price(EitherSign):
                 f"{self.name}(weight) needs a finite weight of 0 or more; "
                 f"got weight={self.weight!r}."
             )
+
+    @property
+    def can_shrink(self) -> bool:
+        return True
+
+    @property
+    def fades(self) -> bool:
+        return self.weight > 0

@@ -1,7 +1,7 @@
 """The heaps of HDF5 files, in which text and references of any length lie.
 
-The library walks through a heap from object to object and believes what each says of its length: one
-of length 0 keeps it at the same place for ever, where no signal reaches it.
+The library walks through a heap from object to object and believes what each says of its length:
+one of length 0 keeps it at the same place for ever, where no signal reaches it.
 """
 
 from __future__ import annotations
