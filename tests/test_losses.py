@@ -11,6 +11,7 @@ from pieces import DISTRIBUTIONS, LOSSES
 
 import smartcpd
 from smartcpd import constraints, decompose, losses
+from smartcpd._common.distinct import distinct
 from smartcpd._data.opening import as_storage
 from smartcpd._fitting.fit import fit
 from smartcpd._kernels.compiling import inline
@@ -401,3 +402,23 @@ def test_a_custom_loss_that_cannot_be_compiled_is_refused_when_it_is_built():
 def test_every_loss_can_be_had_without_knowing_its_parameters():
     for name, cls in losses.registry.classes.items():
         assert losses.get(cls.spelled or name).name == name
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        np.array([[3.0, 0.0], [1.0, 3.0]]),
+        np.array([2, 2, 65535], dtype=np.int64),
+        np.array([0.5, 0.0, 0.5]),
+        np.array([-1.0, 2.0]),
+        np.array([65536.0, 1.0]),
+        np.array([np.nan, 1.0]),
+        np.array([]),
+    ],
+)
+def test_distinct_values_are_those_of_numpy(x):
+    values, which = distinct(x)
+    expected, _ = np.unique(x, return_inverse=True)
+    np.testing.assert_array_equal(values, expected)
+    np.testing.assert_array_equal(values[which], x)
+    assert values.dtype == x.dtype

@@ -26,6 +26,7 @@ import numba
 import platformdirs
 from numba.core import config
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
+from numba.core.runtime import rtsys
 
 from smartcpd._kernels.turns import Turn
 
@@ -67,9 +68,15 @@ class KeptCode(FunctionCache):
         return found
 
     def _readable(self, sig: Any, target_context: Any) -> Any:
-        """What is on disk; nothing where a file was cut short, which is then forgotten."""
+        """What is on disk; nothing where a file was cut short, which is then forgotten.
+
+        Numba would first teach its compiler all that it knows of Python and NumPy, which takes a
+        quarter of a second. Code that is compiled needs none of it but memory for arrays.
+        """
+        rtsys.initialize(target_context)
         try:
-            return super().load_overload(sig, target_context)
+            with self._guard_against_spurious_io_errors():
+                return self._load_overload(sig, target_context)
         except Exception:
             with contextlib.suppress(OSError):
                 self.flush()

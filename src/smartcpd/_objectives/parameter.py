@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from smartcpd._common.distinct import distinct
 from smartcpd._common.stacked import stack
 from smartcpd._data.storage import InMemory
 from smartcpd._objectives.backgrounds import HotCells
@@ -141,7 +142,7 @@ def _tallied(storage: InMemory) -> tuple[np.ndarray, np.ndarray, float]:
     for x, w in storage.weighted_values():
         values = np.concatenate([kinds, np.ravel(x)])
         weights = np.concatenate([counts, np.ones(np.size(x)) if w is None else np.ravel(w)])
-        kinds, where = np.unique(values, return_inverse=True)
+        kinds, where = distinct(values)
         counts = np.bincount(where, weights=weights).astype(np.float64)
     counts[kinds == 0] += n - counts.sum()
     return kinds, counts, n

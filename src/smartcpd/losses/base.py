@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from smartcpd._common.distinct import distinct
 from smartcpd._common.registry import AUTO
 from smartcpd.errors import InvalidParameterError
 from smartcpd.losses.formulas import Formulas
@@ -179,8 +180,8 @@ class Loss(Formulas):
 
     def saturated(self, x: np.ndarray) -> np.ndarray:
         """The least loss that any model value has at x, cell by cell."""
-        kinds, where = np.unique(x, return_inverse=True)
-        return self.values_at(kinds, self.best_model(kinds))[where.reshape(np.shape(x))]
+        kinds, which = distinct(np.asarray(x))
+        return self.values_at(kinds, self.best_model(kinds))[which]
 
     def deviance(self, x: np.ndarray, m: np.ndarray) -> np.ndarray:
         """Twice what the losses of cells exceed the least that they could be."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from smartcpd._common.distinct import distinct
 from smartcpd._kernels.elementary import exp, log
 from smartcpd.errors import InvalidParameterError
 from smartcpd.losses import tweedie
@@ -179,10 +180,10 @@ class Beta(Loss):
             base = EXACT[self.beta].log_base(x, dispersion)
             return base if self.beta < 2.0 else base - 0.5 * x**2 / dispersion
         if self._is_compound:
-            kinds, where = np.unique(x, return_inverse=True)
+            kinds, which = distinct(x)
             own = self.values_at(kinds, kinds)
             base = tweedie.log_base(kinds, own, dispersion, self.beta)
-            return base[where.reshape(x.shape)]
+            return base[which]
         positive = np.maximum(x, TINY)
         spread = np.log(2.0 * np.pi * dispersion) + (2.0 - self.beta) * np.log(positive)
         return np.where(x > 0, self.saturated(positive) / dispersion - 0.5 * spread, 0.0)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from smartcpd._common import threads
+from smartcpd._common.distinct import distinct
 from smartcpd._data.opening import as_storage
 from smartcpd._data.storage import Storage
 from smartcpd._fitting.mean_loss import mean_loss
@@ -123,7 +124,7 @@ class QualityTally:
     def table(self) -> tuple[np.ndarray, np.ndarray]:
         """The values of the data, and in how many cells each was seen."""
         values, counts = (np.concatenate(parts) for parts in zip(*self._values, strict=True))
-        kinds, where = np.unique(values, return_inverse=True)
+        kinds, where = distinct(values)
         counts = np.bincount(where, weights=counts)
         if self.reading.n_zeros is not None:
             counts[kinds == 0] = self.reading.n_zeros

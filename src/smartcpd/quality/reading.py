@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from smartcpd._common.distinct import distinct
 from smartcpd._common.factors import count_free
 from smartcpd._common.model_cells import SLAB_CELLS, slabs, values_at
 from smartcpd._common.stacked import stack
@@ -114,7 +115,7 @@ class Reading:
 
     def _judged(self, batch: Batch) -> Judged:
         loss = self.loss
-        values, which = np.unique(batch.x, return_inverse=True)
+        values, which = distinct(batch.x)
         least = loss.saturated(values)[which]
         deviance = np.maximum(2.0 * (loss.values_at(batch.x, batch.m) - least), 0.0)
         return Judged(batch, self._mean(batch.m), values, which, deviance)
