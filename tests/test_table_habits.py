@@ -81,6 +81,20 @@ HABITS = [
           shape=(4, 4)),
     Habit("the same below", "station,2010,2011,2012,2013\n,all,all,all,all\n" + lines(WIDE),
           WIDE_TOTAL, options=MELTED, shape=(4, 4)),
+    *(Habit(f"{yes} and {no}", HEADER + lines((c, y, yes if v > 40 else no) for c, y, v in ROWS),
+            sum(v > 40 for *_, v in ROWS), "says yes or no of each cell")
+      for yes, no in [("ja", "nein"), ("Yes", "No"), ("WAHR", "FALSCH"), ("oui", "non")]),
+    Habit("answers", "name,a,b,c\n" + lines((f"p{i}", "Y", "N", "YN"[i % 2]) for i in range(60)),
+          90, options="--modes name,column --melt a:c=column", shape=(60, 3)),
+    Habit("more than 64 bits", HEADER.replace("rain", "bytes")
+          + lines((c, y, v << 70) for c, y, v in ROWS), TOTAL << 70,
+          options="--modes station,year --value bytes"),
+    Habit("days of a spreadsheet", "station,date,rain\n"
+          + lines((c, 43000 + y, v) for c, y, v in ROWS), says="date_format='excel'",
+          options="--modes station,date --value rain"),
+    Habit("labels that follow from others", "kind,half,rain\n"
+          + lines((y - 2009, "ab"[y > 2014], v) for _, y, v in ROWS),
+          options="--modes kind,half --value rain", shape=(10, 2)),
 ]  # fmt: skip
 
 
@@ -101,8 +115,10 @@ def test_the_suggested_command_reads_it_right(habit, tmp_path):
         (HEADER + changed(lambda v, i: f"<{v}", 3), "na="),
         (HEADER + changed(lambda v, i: f"{v}k", 2), "na="),
         (HEADER + lines((c if y == 2010 else "", y, v) for c, y, v in ROWS), "fill it down"),
+        (HEADER + lines(ROWS[:1]), "a fit needs two"),
+        (HEADER + lines(ROWS[:1] * 40), "a fit needs two"),
     ],
-    ids=["below a limit", "thousands in letters", "merged cells"],
+    ids=["below a limit", "thousands in letters", "merged cells", "one row", "all the same"],
 )
 def test_what_cannot_be_read_is_said_with_the_option(text, words, tmp_path):
     path = tmp_path / "table.csv"
@@ -130,3 +146,17 @@ def test_numbers_in_thousands_are_no_flags(tmp_path):
     path.write_text(HEADER + changed(lambda v, i: f"{v}k", 2))
     with pytest.raises(InvalidDataError, match="of 40 rows"):
         from_table(path, "station,year", "rain")
+
+
+def test_a_value_is_no_identifier(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("station,year,sales\n" + lines((c, y, 1000 * v + y) for c, y, v in ROWS))
+    assert check_table(str(path))["columns"][2]["advice"].startswith("as --value")
+
+
+def test_a_yes_without_any_no_leaves_the_other_cells_empty(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text(HEADER + lines((c, y, "yes") for c, y, v in ROWS if v > 40))
+    X = from_table(path, "station,year", "rain")
+    assert X.tensor.absent == "zero"
+    assert X.tensor.values.sum() == sum(v > 40 for *_, v in ROWS)

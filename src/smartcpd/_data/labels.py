@@ -135,6 +135,8 @@ class Mode:
         if isinstance(labels, slice):
             return self._between(labels.start, labels.stop)
         given = np.asarray(labels)
+        if given.dtype.kind == "M":  # nanoseconds would become numbers
+            given = given.astype("datetime64[us]")
         places = [self._place(label) for label in given.ravel().tolist()]
         return np.array(places, np.intp).reshape(given.shape)
 

@@ -13,9 +13,9 @@ class Data(Enum):
     """The values that cells may hold: (the lowest one, the word of a message for them)."""
 
     REAL = (-np.inf, "finite numbers")
-    NONNEGATIVE = (0.0, "numbers that are not negative")
-    COUNTS = (0.0, "counts, which are not negative")
-    BINARY = (0.0, "0 or 1 in every cell")
+    NONNEGATIVE = (0.0, "numbers that are not negative; loss 'gaussian' takes all")
+    COUNTS = (0.0, "counts, which are not negative; loss 'gaussian' takes all numbers")
+    BINARY = (0.0, "0 or 1 in every cell; loss 'poisson' takes counts")
 
 
 class Domain(Enum):

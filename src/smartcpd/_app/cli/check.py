@@ -13,6 +13,10 @@ from smartcpd._app.cli.console import print_json, printable, stdout
 from smartcpd._app.cli.options import Json, in_flags
 from smartcpd._app.cli.table_options import ReadingOptions
 from smartcpd._data.files import is_tensor_file
+from smartcpd._inference.wording import counted
+
+MOST_SHOWN = 40
+"""Number of columns of a table that are listed on a terminal."""
 
 EXAMPLES = """\
 Examples:
@@ -75,14 +79,14 @@ def _print_tensor(console: Console, found: dict[str, Any]) -> None:
 
 
 def _print_table(console: Console, found: dict[str, Any]) -> None:
-    console.print(Text(f"A table of {found['rows']:,} rows{_layout(found)}", style="bold"))
+    console.print(Text(f"A table of {counted(found['rows'], 'row')}{_layout(found)}", style="bold"))
     exact = all(column["exact"] for column in found["columns"])
     table = Table(box=None, pad_edge=False)
     different = "different" if exact else "different (about)"
     for heading in ("column", "holds", different, "missing", "range or examples", "as a mode"):
         numeric = heading.startswith(("different", "missing"))
         table.add_column(heading, justify="right" if numeric else "left", overflow="fold")
-    for column in found["columns"]:
+    for column in found["columns"][:MOST_SHOWN]:
         shown = f"{column['lowest']} to {column['highest']}"
         if column["lowest"] is None:
             shown = ", ".join(column["examples"])
@@ -97,6 +101,9 @@ def _print_table(console: Console, found: dict[str, Any]) -> None:
             column["advice"],
         )
     console.print(table)
+    more = len(found["columns"]) - MOST_SHOWN
+    if more > 0:
+        console.print(Text(f"... and {counted(more, 'more column')}, which --json lists"))
     if found["tried"]:
         shape = " x ".join(f"{size:,}" for size in found["tried"]["shape"])
         console.print()
@@ -113,8 +120,11 @@ def _layout(found: dict[str, Any]) -> str:
     if not layout:
         return ""
     names = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "blanks"}
-    sign = layout["delimiter"]
-    parts = [layout["encoding"].upper(), f"columns parted by {names.get(sign, repr(sign))}"]
+    if "kind" in layout:
+        parts = [layout["kind"]]
+    else:
+        sign = layout["delimiter"]
+        parts = [layout["encoding"].upper(), f"columns parted by {names.get(sign, repr(sign))}"]
     parts.append("names in the first line" if layout["header"] else "no names")
     return f" ({', '.join(parts)})"
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from smartcpd._data.tables.columns import Column, Family
+from smartcpd._data.tables.kinds import TIMELY
 from smartcpd._data.tables.missing import MISSING_VALUES
 from smartcpd._data.tables.numerals import looks_like_number
 
@@ -29,6 +30,8 @@ UNIQUE = 0.5
 """A column with more different values than this share of the rows identifies them."""
 MOST_COLUMNS = 100
 """Number of columns of a grid that a width for coordinates aims at."""
+SPREADSHEET_DAYS = 18_000, 75_000
+"""The years 1949 to 2105 in days since 1900."""
 DATES = (Family.DATE, Family.MOMENT)
 NUMBERS = (Family.WHOLE, Family.REAL)
 LATITUDE = re.compile(r"(^|[^a-z])lat(itude)?([^a-z]|$)", re.IGNORECASE)
@@ -38,7 +41,9 @@ AMOUNT = re.compile(
     r"revenue|trips|visits|cases|deaths|births|hits|views|clicks|passengers|people|rain|rainfall|"
     r"snow|precip(itation)?|flow|level|speed|humidity|pressure|volume|weight|score|rating|rate|"
     r"measure(ment)?|freq(uency)?|duration|distance|temp(erature)?|population|income|salary|spend|"
-    r"profit|consumption|emission|production|yield|obs value|wert|anzahl|valeur|valor)s?([^a-z]|$)",
+    r"profit|consumption|emission|production|yield|obs value|bytes|"
+    r"riders|visitors|pax|wert|anzahl|menge|umsatz|betrag|preis|valeur|montant|prix|quantité|nombre|"
+    r"valor|importe|cantidad|precio|ventas|importo|prezzo)s?([^a-z]|$)",
     re.IGNORECASE,
 )
 """Names of columns that hold values rather than labels."""
@@ -85,7 +90,12 @@ class Facts:
         """Whether it holds numbers, or would if it were read as the value."""
         if self.column.nearly in ("codes", "numbers"):
             return bool(AMOUNT.search(self.words))
-        return self.column.family in NUMBERS or self.column.nearly == "marked"
+        return self.column.family in NUMBERS or self.column.nearly == "marked" or self.is_flag
+
+    @property
+    def is_flag(self) -> bool:
+        """Whether it says yes or no."""
+        return self.column.family is Family.FLAG or self.column.nearly == "flags"
 
     @property
     def has_nothing(self) -> bool:
@@ -104,6 +114,13 @@ class Facts:
         )
 
     @property
+    def counts_days(self) -> bool:
+        """Whether it may hold dates as spreadsheets keep them, the number of days since 1900."""
+        dated = self.column.family is Family.WHOLE and TIMELY.search(self.name)
+        first, last = SPREADSHEET_DAYS
+        return bool(dated and first <= float(self.low or 0) <= float(self.high or 0) <= last)
+
+    @property
     def odd_example(self) -> str | None:
         """A value that is not a number, where most are."""
         return next((text for text in self.examples if not looks_like_number(text)), None)
@@ -111,7 +128,7 @@ class Facts:
     @property
     def is_amount(self) -> bool:
         """Whether it plainly holds values rather than labels."""
-        if not self.is_number or self.numbers_rows:
+        if not self.is_number or self.numbers_rows or self.is_flag:
             return False
         if self.column.nearly == "marked":
             return True
@@ -150,10 +167,10 @@ class Facts:
         if family is Family.REAL:
             return "as --value; or --bin 20q"
         few = FEW_WHOLE if family is Family.WHOLE and self.column.step is None else FEW_NUMBERS
-        if self.different > UNIQUE * self.rows and self.different > FEW_NUMBERS:
-            return "looks like an identifier"
         if self.is_amount:
             return "as --value" + ("; or --bin 20q" if family in NUMBERS else "")
+        if self.different > UNIQUE * self.rows and self.different > FEW_NUMBERS:
+            return "looks like an identifier"
         if self.column.nearly == "numbers":
             return "hardly: most values are numbers"
         if self.different > UNIQUE * self.rows and self.different > few:

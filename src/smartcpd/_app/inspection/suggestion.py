@@ -140,6 +140,8 @@ def suggested(
         return command, tried, [f"To begin with: {command}"]
     if trouble:
         return None, None, [f"No command can be suggested: {trouble}"]
+    if sum(facts.different >= FEW for facts in found) < FEW:
+        return None, None, ["Fewer than two columns have two values or more, and a fit needs two."]
     return None, None, ["Fewer than two columns could be modes; choose bins for others."]
 
 
@@ -174,6 +176,10 @@ def planned(source: Source, found: Sequence[Facts]) -> Plan:
     if melted is None and wide is None and plan.value is None and not coordinates:
         plan.value = _told_by_labels(source, found, usable, labels)
     labels = [f for f in labels if f.name != plan.value]
+    if len(labels) >= FEWEST_COLUMNS and all(f.is_flag for f in labels) and wide is None:
+        answers = matrix_plan(found) if melted is None else None
+        if answers is not None:
+            return answers
     plan.absent = _absent(plan.value, found)
     if wide is not None:
         labels = labels_of_rows(usable, labels)
@@ -186,7 +192,9 @@ def planned(source: Source, found: Sequence[Facts]) -> Plan:
     parts = TIME_PARTS if split else DATE_PARTS
     if chosen and chosen[0].column.family in DATES:
         labels = [f for f in labels if not parts.search(f.words)]
-    labels = _independent(source, labels)
+    independent = _independent(source, labels)
+    if len(chosen) + len(coordinates) + (wide is not None) + len(independent) >= FEW:
+        labels = independent
     room = MOST_MODES - len(chosen) - split - len(coordinates) - (wide is not None)
     best = sorted(labels, key=lambda f: -f.different)[: max(room, 0)]
     for facts in found:

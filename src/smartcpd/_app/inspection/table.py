@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from smartcpd._app.inspection.facts import FEW, Facts
-from smartcpd._app.inspection.suggestion import planned, suggested
+from smartcpd._app.inspection.suggestion import Plan, planned, suggested
 from smartcpd._data.tables.columns import Column, Family
 from smartcpd._data.tables.opening import opened
 from smartcpd._data.tables.reading import as_reading
@@ -66,7 +66,7 @@ def check_table(
         "file": path,
         "rows": rows + lost,
         **({"layout": layout} if layout else {}),
-        "columns": [_described(facts) for facts in found],
+        "columns": [_described(facts, plan) for facts in found],
         "command": command,
         "tried": tried,
         "advice": list(
@@ -145,8 +145,9 @@ def _examples(source: Source, column: Column) -> list[str]:
     return [text if len(text) <= LONG else text[: LONG - 1] + "…" for text in texts]
 
 
-def _described(facts: Facts) -> dict[str, Any]:
+def _described(facts: Facts, plan: Plan) -> dict[str, Any]:
     column = facts.column
+    is_value = facts.name == plan.value and not facts.as_mode().startswith("as --value")
     return {
         "name": column.name,
         "type": column.type,
@@ -159,7 +160,7 @@ def _described(facts: Facts) -> dict[str, Any]:
         "lowest": facts.low,
         "highest": facts.high,
         "examples": facts.examples,
-        "advice": facts.as_mode(),
+        "advice": "as --value" if is_value else facts.as_mode(),
     }
 
 
@@ -169,6 +170,11 @@ def _about_missing(found: Sequence[Facts]) -> list[str]:
         column = facts.column
         if column.doubt:
             sentences.append(column.doubt)
+        if facts.counts_days:
+            sentences.append(
+                f"Column {column.name!r} holds whole numbers from {facts.low} to {facts.high}; if "
+                "they count days as spreadsheets do, say date_format='excel'."
+            )
         if column.unread is not None:
             sentences.append(f"Column {column.name!r}: {column.unread}.")
         if column.nearly == "numbers" and not column.notes:

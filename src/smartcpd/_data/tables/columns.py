@@ -78,7 +78,8 @@ class Column:
         The words that mean a missing value, if the user says which.
     nearly : str
         What its texts nearly are: "marked" for numbers with flags or units behind them, which a
-        value is read without; "codes" such as 12A; "numbers" if too many are something else.
+        value is read without; "codes" such as 12A, or numbers of too many digits; "flags" for words
+        that mean yes and no; "numbers" if too many are something else.
     """
 
     name: str

@@ -30,7 +30,15 @@ TIME, NUMBER = "time", "number"
 """What a column may be asked to be."""
 MOSTLY = 0.9
 """The share of a column's values that must fit for it to be what they say."""
-FLAGS = {"true": 1, "false": 0, "yes": 1, "no": 0, "y": 1, "n": 0, "t": 1, "f": 0}
+YES = frozenset(
+    {"true", "yes", "y", "t", "ja", "j", "wahr", "oui", "vrai", "si", "sí", "sì", "verdadero"}
+    | {"sim", "verdadeiro", "vero", "waar", "tak"}
+)
+NO = frozenset(
+    {"false", "no", "n", "f", "nein", "falsch", "non", "faux", "falso", "não", "nao", "nee"}
+    | {"onwaar", "nej", "nei", "nie"}
+)
+"""Words for yes and no in lower case, as people and spreadsheets in several languages have them."""
 TIMELY = re.compile(
     r"time|date|stamp|epoch|unix|created|updated|_at$|(^|_)ts$|^when$", re.IGNORECASE
 )
@@ -104,7 +112,7 @@ class Examiner:
             return self._numbered(column, asked, texts)
         if {text.lower() for text in texts} <= {"true", "false"}:
             return self._booleans(column)
-        return replace(column, nearly=_nearly(texts))
+        return replace(column, nearly="flags" if _are_flags(texts) else _nearly(texts))
 
     # Samples.
 
@@ -196,14 +204,13 @@ class Examiner:
     # Flags.
 
     def _flags(self, column: Column, texts: Sequence[str]) -> Column | None:
-        """Words for yes and no as numbers."""
-        if not {text.lower() for text in texts} <= set(FLAGS):
+        """Words for yes and no."""
+        if not _are_flags(texts):
             return None
-        yes, no = ([literal(word) for word, v in FLAGS.items() if v == x] for x in (1, 0))
+        yes, no = (", ".join(literal(word) for word in sorted(words)) for words in (YES, NO))
         text = f"lower(trim({X}))"
-        no_or_nothing = f"CASE WHEN {text} IN ({', '.join(no)}) THEN 0 END"
-        reads = f"CASE WHEN {text} IN ({', '.join(yes)}) THEN 1 ELSE {no_or_nothing} END"
-        return replace(column, type="BIGINT", reads=reads, how="yes and no as 1 and 0")
+        reads = f"CASE WHEN {text} IN ({yes}) THEN TRUE WHEN {text} IN ({no}) THEN FALSE END"
+        return replace(column, type="BOOLEAN", reads=reads, how="yes and no as 1 and 0")
 
     def _durations(self, column: Column, texts: Sequence[str]) -> Column | None:
         """Times such as 1:02:03 as seconds."""
@@ -247,6 +254,10 @@ class Examiner:
 
 def _count(condition: str) -> str:
     return f"count(*) FILTER ({condition})"
+
+
+def _are_flags(texts: Sequence[str]) -> bool:
+    return {text.lower() for text in texts} <= YES | NO
 
 
 def _nearly(texts: Sequence[str]) -> str:

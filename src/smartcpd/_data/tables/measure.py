@@ -75,6 +75,11 @@ class Measure:
                 f"{name!r} is taken for a measurement, since no cell has more than one row: cells "
                 "without a row are missing, not 0; absent='zero' makes them 0."
             )
+        if self.column.family is Family.FLAG and self.lowest == 0:
+            return "unobserved", (
+                f"{name!r} says yes or no of each cell that has a row: cells without one are "
+                "missing, not 0; absent='zero' makes them 0."
+            )
         return "zero", (
             f"Cells without a row are 0, as {name!r} holds counts; absent='missing' makes them "
             "missing."

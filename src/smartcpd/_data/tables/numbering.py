@@ -92,7 +92,7 @@ class Numbering:
         if plain == n and not (by_comma and points):
             is_code = padded or (whole == n and fitting < n)
             if is_code and not self.must:
-                return column
+                return column if padded else replace(column, nearly="codes")
             kind = "BIGINT" if whole == n and fitting == n else "DOUBLE"
             return replace(column, type=kind, reads=self._guarded(f"TRY_CAST({X} AS {kind})"))
         return self._formatted(n, there)

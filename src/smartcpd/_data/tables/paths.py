@@ -58,6 +58,8 @@ class Files:
     header: bool | None = None
     """Whether the first line has the names, where that is known."""
     notes: tuple[str, ...] = ()
+    made_from: str = ""
+    """What the text was made from, if not by the user: a workbook or a database."""
 
     @property
     def listed(self) -> str:
@@ -101,9 +103,10 @@ def _converted(name: str, plain: list[tuple[str, str | None]], form: str, folder
     ((path, member),) = plain
     _check_content(path, form)
     if form == "sqlite":
-        return Files(name, (from_sqlite(path, member, folder),), "text", ",", True)
+        sheet = from_sqlite(path, member, folder)
+        return Files(name, (sheet,), "text", ",", True, made_from="a database")
     sheet, notes = from_workbook(path, member, folder)
-    return Files(name, (sheet,), "text", ",", None, tuple(notes))
+    return Files(name, (sheet,), "text", ",", None, tuple(notes), "a workbook")
 
 
 def _matching(name: str) -> list[str]:

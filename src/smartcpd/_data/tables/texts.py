@@ -111,6 +111,8 @@ class TextSource(Source):
     def layout(self) -> dict[str, Any]:
         """What was found out about the text of the first file."""
         part = self.parts[0]
+        if self.files.made_from:
+            return {"kind": self.files.made_from, "header": part.dialect.header}
         return {
             "encoding": part.encoding or "utf-8",
             "delimiter": part.dialect.delimiter,

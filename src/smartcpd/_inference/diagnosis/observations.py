@@ -11,6 +11,7 @@ import numpy as np
 from smartcpd._data.storage import Dense, SparseTensor, Storage
 from smartcpd._fitting.answers.diagnosis import Finding, Severity
 from smartcpd._inference.diagnosis.case import NAMED, Case, listed, row_name
+from smartcpd._inference.wording import counted
 from smartcpd.losses import Data
 
 
@@ -48,11 +49,20 @@ def _finding(
     yield Finding(
         f"too few {what}",
         severity,
-        f"{sum(figures.values()):,} rows have fewer {what} than there are components",
-        f"{which} have fewer {what} than the {rank} components: their loadings are {consequence}.",
+        f"{_rows_have(sum(figures.values()))} fewer {what} than there are components",
+        f"{which} {_have(sum(figures.values()))} fewer {what} than the {rank} components: their "
+        f"loadings are {consequence}.",
         "Gather such rows into one, leave them out, or use a lower rank.",
         figures,
     )
+
+
+def _rows_have(count: int) -> str:
+    return f"{counted(count, 'row')} {_have(count)}"
+
+
+def _have(count: int) -> str:
+    return "has" if count == 1 else "have"
 
 
 @singledispatch
