@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from threading import Thread
 
@@ -18,6 +19,7 @@ import smartcpd
 from smartcpd import losses
 from smartcpd._kernels import ahead, kept_code, turns
 from smartcpd._kernels.compiling import in_precision, inline
+from smartcpd._kernels.notices import compilation, working_clock
 from smartcpd._kernels.turns import Turn
 from smartcpd._strategies.dense import NEEDED_LATER
 
@@ -280,3 +282,11 @@ class TestTurns:
         turn = Turn(tmp_path / "file" / "lock")
         turn.wait()
         turn.end()
+
+
+def test_a_clock_stands_still_while_something_is_compiled():
+    began, at = time.perf_counter(), working_clock()
+    with compilation.timed(), compilation.timed():
+        time.sleep(0.05)
+        assert working_clock() - at <= time.perf_counter() - began - 0.05
+    assert 0 <= working_clock() - at <= time.perf_counter() - began - 0.05

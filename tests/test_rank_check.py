@@ -99,3 +99,15 @@ def test_words_and_json():
         assert RankVerdict.from_dict(json.loads(json.dumps(each.to_dict()))) == each
     with pytest.raises(InvalidDataError, match="cannot be read"):
         RankVerdict.from_dict({"rank": 1})
+
+
+def test_rows_of_a_few_events_give_no_verdict():
+    """Where fewer components predict worse than a constant, too, they are no better choice."""
+    rng = np.random.default_rng(0)
+    user = np.repeat(np.arange(2000), 6)
+    group = np.where(rng.random(user.size) < 0.9, user % 4, rng.integers(4, size=user.size))
+    week, kind = rng.integers(18, size=user.size), 3 * group + rng.integers(3, size=user.size)
+    X = SparseTensor(np.stack([week, user, kind], axis=1), np.ones(user.size))
+    found = verdict(X, 4)
+    assert found.suits is Suits.UNKNOWN
+    assert "cannot be told" in found.headline

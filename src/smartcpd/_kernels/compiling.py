@@ -142,13 +142,15 @@ def compile_kernel(
         no_cfunc_wrapper=not as_argument,
     )
     if not on_disk:
-        dispatcher.compile(signature)
+        with compilation.timed():
+            dispatcher.compile(signature)
     else:
         assert is_from_sources(function), f"{function} needs a module that is not part of the key"
         dispatcher._cache = kept = KeptCode(function, compilation.announce)
         began = time.perf_counter()
         try:
-            dispatcher.compile(signature)
+            with compilation.timed():
+                dispatcher.compile(signature)
         finally:
             kept.turn.end()
         if kept.missed:

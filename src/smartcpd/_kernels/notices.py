@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import logging
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from smartcpd._kernels.kept_code import keeps_for_others
 
@@ -16,6 +20,31 @@ class Compilation:
         self.n = 0
         self.seconds = 0.0
         self._announced = False
+        self._lock = threading.Lock()
+        self._running = 0
+        self._since = self._past = 0.0
+
+    @contextmanager
+    def timed(self) -> Iterator[None]:
+        """Count the time inside as that of compilation; that of several threads counts once."""
+        with self._lock:
+            if not self._running:
+                self._since = time.perf_counter()
+            self._running += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._running -= 1
+                if not self._running:
+                    self._past += time.perf_counter() - self._since
+
+    @property
+    def so_far(self) -> float:
+        """Seconds of this process that went by while something was compiled or loaded."""
+        with self._lock:
+            now = time.perf_counter() - self._since if self._running else 0.0
+            return self._past + now
 
     def announce(self) -> None:
         """Say that compilation begins, which takes seconds and looks as if nothing happened."""
@@ -45,3 +74,8 @@ class Compilation:
 
 compilation = Compilation()
 """The compilation of this process."""
+
+
+def working_clock() -> float:
+    """Return the seconds of a clock that stands still while something is compiled."""
+    return time.perf_counter() - compilation.so_far

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
 
 from smartcpd._common.stacked import stack, unstack
+from smartcpd._kernels.notices import working_clock
 from smartcpd._methods.base import Comparison, Epoch, Observer, Result, Settings, Task
 from smartcpd._methods.merging import merged
 from smartcpd._objectives import Estimate
@@ -64,7 +64,7 @@ class Tracker:
         self.history = History()
         self.epoch = 0
         self.entries = 0
-        self.began = time.perf_counter()
+        self.began = working_clock()
         self.spent = 0.0
         """Seconds that a fit had taken before this run, which is a part of it."""
         self.ended = self.stopped = False
@@ -101,12 +101,12 @@ class Tracker:
 
     @property
     def elapsed(self) -> float:
-        """Seconds since everything was compiled, in this process and in those before."""
-        return time.perf_counter() - self.began
+        """Seconds without those of compilation, in this process and in those before."""
+        return working_clock() - self.began
 
     @elapsed.setter
     def elapsed(self, seconds: float) -> None:
-        self.began = time.perf_counter() - seconds
+        self.began = working_clock() - seconds
 
     @property
     def out_of_time(self) -> bool:

@@ -18,6 +18,9 @@ LONGEST_NAME = 40
 SURE = 0.5
 """A component with a stability below this stands out."""
 
+ROOM_OF_A_DIGIT = 2.8
+"""The percentage of a narrow screen that a digit takes."""
+
 
 def component_cards(
     shown: Readable, modes: list[ModeRows], names: list[str], stability: Stability | None = None
@@ -40,7 +43,7 @@ def share_bar(shown: Readable, names: list[str]) -> str:
             f'<a href="#component-{r + 1}" aria-label="{escape(name)}">'
             f'<rect class="part{" even" if r % 2 else ""}" x="{ends[r]:.2f}%" '
             f'width="{width:.2f}%" height="30"><title>{escape(name)}</title></rect>'
-            f"{middle if width > 3.5 else ''}</a>"
+            f"{middle if width > ROOM_OF_A_DIGIT * len(str(r + 1)) else ''}</a>"
         )
     return (
         f'<svg class="shares" role="group" aria-label="Shares of the components">'

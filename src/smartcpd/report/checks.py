@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from smartcpd._inference.diagnosis import Diagnosis, Finding, Severity
-from smartcpd.report.text import escape, joined
+from smartcpd.report.text import escape, joined, with_code
 
 
 def link(diagnosis: Diagnosis | None) -> str:
@@ -40,6 +40,6 @@ def _panel(finding: Finding) -> str:
     return (
         f'<section class="panel finding {severity}"><h3>{escape(finding.name.capitalize())} '
         f'<span class="severity">{severity}</span></h3>'
-        f"<p>{escape(finding.meaning)}</p><p><b>What to do.</b> {escape(finding.advice)}</p>"
+        f"<p>{with_code(finding.meaning)}</p><p><b>What to do.</b> {with_code(finding.advice)}</p>"
         "</section>"
     )

@@ -16,6 +16,8 @@ WIDTH, HEIGHT = 330.0, 262.0
 LEFT, RIGHT, TOP, BOTTOM = 38.0, 6.0, 10.0, 222.0
 MOST_POINTS = 600
 MOST_DOTS = 40
+ROUNDING = 1e-13
+"""Differences below this share of the loss are those of rounding."""
 COLOURS = 6
 """Number of colours in the style sheet; later phases take them again."""
 
@@ -29,7 +31,7 @@ def loss_curve(history: History) -> str:
     objective = np.array([record.objective for record in rows])
     excess = objective - objective.min()
     positive = excess[excess > 0]
-    if not positive.size:
+    if excess.max() <= ROUNDING * np.abs(objective).max():
         return '<p class="small">The loss stayed the same from the first step to the last.</p>'
     times = np.array([record.time for record in rows])
     clock = times[-1] > times[0]

@@ -23,7 +23,7 @@ from smartcpd.quality import Quality
 from smartcpd.report.naming import named
 from smartcpd.report.pictures import shape_of
 from smartcpd.report.sparks import bar, curve, heights, whisker
-from smartcpd.report.text import escape, number, percent
+from smartcpd.report.text import escape, number, percent, with_code
 
 MOST = 12
 """Number of components, findings or rows that are shown; the rest is counted."""
@@ -198,7 +198,7 @@ def _share(value: float | None) -> str:
 @shown_in_notebook.register
 def _(diagnosis: Diagnosis) -> str:
     rows = [
-        [f"<b>{escape(f.severity)}</b>", escape(f.name), escape(f"{f.meaning} {f.advice}")]
+        [f"<b>{escape(f.severity)}</b>", escape(f.name), with_code(f"{f.meaning} {f.advice}")]
         for f in diagnosis.findings[:MOST]
     ]
     found = table(["", "", ""], rows, len(diagnosis) - len(rows)) if rows else ""

@@ -192,22 +192,24 @@ def _duration(seconds: float) -> str:
 
 
 def _share_words(shown: Readable) -> str:
+    several = shown.model.rank > 1
+    order = (
+        "Largest first, each named after what sets it apart from the others. " if several else ""
+    )
     if shown.signed:
+        part = "A component’s share is its part of the norms of all components. " if several else ""
         return (
-            "Largest first, each named after what sets it apart from the others. A component’s "
-            "share is its part of the norms of all components. Entries are relative to the largest "
-            "of their column; orange ones are negative."
+            f"{order}{part}Entries are relative to the largest of their column; orange ones are "
+            "negative."
         )
-    lift = ""
-    if shown.model.rank > 1:
-        lift = (
-            " The tick on a bar marks the label’s share in all components together; 3× is three "
-            "times that."
-        )
+    part = "A component’s share is its part of everything the model expects. " if several else ""
+    lift = (
+        " The tick on a bar marks the label’s share in all components together; 3× is three times "
+        "that."
+    )
     return (
-        "Largest first, each named after what sets it apart from the others. A component’s share "
-        "is its part of everything the model expects; percentages of rows are parts of their "
-        "component; 1× in a line is what every row would have if all had the same." + lift
+        f"{order}{part}Percentages of rows are parts of their component; 1× in a line is what "
+        f"every row would have if all had the same.{lift if several else ''}"
     )
 
 

@@ -11,6 +11,8 @@ from smartcpd.report.text import escape, number, percent
 
 def verdict(rank: RankVerdict) -> tuple[str, str]:
     """Return the verdict about the rank in a word or two, and what it rests on."""
+    if rank.suits is Suits.UNKNOWN:
+        return "Unclear", "too little data to predict held-out cells"
     value = f"{rank.rank} {'suits' if rank.suits is Suits.WELL else f'is {rank.suits}'}"
     if rank.suits is Suits.WELL:
         return value, "no other predicts held-out cells better"

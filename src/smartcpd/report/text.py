@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import math
+import re
 from typing import Any
 
 LONGEST_LABEL = 120
@@ -13,6 +14,11 @@ LONGEST_LABEL = 120
 def escape(text: Any) -> str:
     """Escape data so that it may stand between tags and in quoted attributes."""
     return html.escape(str(text), quote=True)
+
+
+def with_code(text: str) -> str:
+    """Escape a sentence, and set what stands in backticks as code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
 def shortened(text: str) -> str:

@@ -121,13 +121,18 @@ class Comparison:
             if self.own.cut or self.trials.clock.over:
                 return self._said(Suits.UNKNOWN)
             suits, other = step()
+            if suits is Suits.HIGH and other is not None and self._says_nothing(other):
+                return self._said(Suits.UNKNOWN)
             if suits is not Suits.WELL:
                 return self._said(suits, other)
-        # A model that predicts worse than a constant does suits nothing, and the data is too little
-        # to say more.
-        explained = self.trials.explained(self.own)
-        worse = explained is not None and explained <= 0
-        return self._said(Suits.UNKNOWN if worse else Suits.WELL)
+        return self._said(Suits.UNKNOWN if self._says_nothing(self.own) else Suits.WELL)
+
+    def _says_nothing(self, trial: Trial) -> bool:
+        """Whether a model predicts worse than a constant does: it suits nothing, and the data is
+        too little to say more, as where rows have a handful of events each.
+        """
+        explained = self.trials.explained(trial)
+        return explained is not None and explained <= 0
 
     def _said(self, suits: Suits, other: Trial | None = None) -> RankVerdict:
         """A verdict, with the model of another rank that shows it."""

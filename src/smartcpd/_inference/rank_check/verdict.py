@@ -73,6 +73,11 @@ class RankVerdict:
             )
         if self.suits is Suits.WELL:
             return f"The rank suits the data: {self._others()}."
+        if self.explained is not None and self.explained <= 0:
+            return (
+                "Whether the rank suits the data cannot be told: it is too little to predict cells "
+                "that were held out."
+            )
         return ""
 
     @property
