@@ -1,8 +1,10 @@
 """Files are untrusted: whatever is in them ends in one sentence of ours, or in a tensor."""
 
+import contextlib
 import json
 import os
 import pickle
+import sqlite3
 import subprocess
 import sys
 import zipfile
@@ -136,6 +138,15 @@ def test_names_of_columns_that_are_no_text(tmp_path):
     pandas.DataFrame({"place": ["a", "b"], "kind": [1, 2], "n": [3, 4]}).to_feather(path)
     path.write_bytes(path.read_bytes().replace(b"place", b"pl\xff\xfee"))
     with pytest.raises(InvalidDataError, match=r"Reading '.*x.feather' failed: .* it is damaged"):
+        smartcpd.from_table(path, modes=["place", "kind"], value="n")
+
+
+def test_a_database_that_quotes_what_is_no_text(tmp_path):
+    path = tmp_path / "x.db"
+    with contextlib.closing(sqlite3.connect(path)) as base:
+        base.execute("CREATE TABLE places (place, kind, n)")
+    path.write_bytes(path.read_bytes().replace(b"CREATE TABLE", b"CREATE \xc2\xc2\xc2\xc2\xc2"))
+    with pytest.raises(InvalidDataError, match="cannot be read as a SQLite database"):
         smartcpd.from_table(path, modes=["place", "kind"], value="n")
 
 

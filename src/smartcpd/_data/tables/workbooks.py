@@ -69,7 +69,7 @@ def from_sqlite(path: str, member: str | None, folder: str) -> str:
         rows = connection.execute(f"SELECT * FROM {identifier(chosen)}")
         header = [column[0] for column in rows.description]
         return _written(_with(header, rows), folder)
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeError) as error:  # errors of SQLite may quote what is no text
         raise InvalidDataError(f"{path!r} cannot be read as a SQLite database: {error}.") from None
     finally:
         connection.close()
