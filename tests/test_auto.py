@@ -436,3 +436,10 @@ class TestContracts:
         assert all(row.phase for row in found.history)
         assert (np.diff(found.history["time"]) >= 0).all()
         assert (np.diff(found.history["entries"]) >= 0).all()
+
+
+def test_a_limit_is_named_as_it_was_given():
+    """The last of several runs has what those before it have left."""
+    X, _ = datasets.count((14, 12, 10), 3, random_state=0)
+    found = fit(X, 3, "poisson", solver="mm", n_init=6, max_epochs=25, tol=0.0, progress=False)
+    assert "max_epochs=25 " in found.status.reason

@@ -7,11 +7,13 @@ import pytest
 
 from smartcpd import datasets, metrics
 from smartcpd._common.stacked import stack, unstack
+from smartcpd._fitting.fit import fit
 from smartcpd._fitting.settings import make_settings
 from smartcpd._kernels.passes import compiled_fiber_pass
 from smartcpd._methods.descents import JOINED, PRECISIONS, Descents
 from smartcpd._methods.tracker import Tracker
 from smartcpd._objectives import fibers
+from smartcpd._objectives.cell_sample import CellSample
 from smartcpd._problem.problem import Problem
 
 SHAPE, RANK = (30, 25, 20), 3
@@ -101,3 +103,42 @@ def test_all_that_is_used_has_been_compiled(truth, monkeypatch):
     descents.run(A, "finish", tau=1e-9)
     descents.objective.estimate(A)
     assert before == used == set(PRECISIONS)
+
+
+def test_a_start_of_infinite_loss_ends_no_search():
+    """Merged components of other runs may be beyond the range of an exponential."""
+    X, truth = datasets.count((8, 7, 6), 2, a_max=1.0, random_state=0)
+    problem = Problem.build(X, 2, "poisson-log")
+    settings = make_settings(problem, n_threads=1)
+    tracker = Tracker(problem, settings, lambda report: False, np.random.default_rng(0))
+    descents = Descents(problem, settings, tracker, np.random.default_rng(0))
+    tracker.begin_with(stack(truth))
+    first = descents.run(stack(truth), "run 1", most=5)
+    found = descents.run(40.0 * stack(truth), "run 2", most=5)
+    assert np.isfinite([first.loss, found.loss]).all()
+
+
+def test_a_resolution_that_seems_endless_ends_no_descent(descents, truth, monkeypatch):
+    whole = descents.run(disturbed(truth, 0.5), "run 1")
+    sane, asked = descents.resolution, []
+
+    def endless(A):
+        asked.append(A)
+        return sane(A) if len(asked) < 2 else 1e9
+
+    monkeypatch.setattr(descents, "resolution", endless)
+    found = descents.run(disturbed(truth, 0.5), "run 2")
+    assert found.loss == pytest.approx(whole.loss, rel=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [3, 7, 9])
+def test_what_says_that_it_converged_is_done_and_not_slow(seed):
+    """Of yes/no data, entries that grow without end gain less and less, for ever."""
+    counts, _ = datasets.count((12, 11, 10), 3, a_max=0.5, random_state=seed)
+    asked = {"loss": "bernoulli-logit", "progress": False, "n_threads": 1}
+    found = fit((counts > 0).astype(float), 3, random_state=0, **asked)
+    longer = {"init": found.model, "tol": 2e-4, "max_epochs": 10_000}
+    later = fit((counts > 0).astype(float), 3, **asked, **longer)
+    resolution = CellSample(found.problem).resolution(stack(later.model.factors))
+    assert not found.status.converged or found.loss - later.loss < 0.02 * resolution

@@ -58,7 +58,7 @@ def _run(task: Task) -> Result:
 
     def loop() -> Status:
         B = descents.reduced(A) if A.shape[1] > problem.rank else A
-        found = descents.run(B, "finish", finished(problem))
+        found = descents.run(B, "finish", finished(problem), last=True)
         if found.stuck and not is_solution(tracker, found.A):
             if problem.shared:  # sweeps move one mode at a time
                 return ended_by_residual(tracker, found.A, "a quasi-Newton step", "lbfgs")

@@ -35,7 +35,13 @@ NEAR = 0.01
 those of its blocks.
 """
 SETTLED_STEPS = 5
-MOST_STEPS = 500
+MOST_STEPS, LAST_STEPS = 500, 1500
+"""The most steps of a run, and of the last run of a fit."""
+PACE, FALLING = 10, 0.2
+"""Number of steps in which gains fall to this share where a descent is done soon, and not slow."""
+AHEAD = 10.0
+"""What as many further steps as a run may have may gain, relative to what the last few may."""
+MOST_HALVINGS = 20
 JOINED = 0.04
 """A run that has the components of its rival ends when what its loss is higher by is this share of
 the resolution."""
@@ -74,7 +80,7 @@ class Candidate:
             return Status(True, f"Converged: the loss settled at {self.loss:.6g}.")
         return Status(
             False,
-            f"Stopped after {MOST_STEPS} quasi-Newton steps before the loss settled; fit again "
+            f"Stopped after {LAST_STEPS} quasi-Newton steps before the loss settled; fit again "
             "with init= this model to go on.",
         )
 
@@ -156,18 +162,20 @@ class Descents:
         A: np.ndarray,
         phase: str,
         tau: float = FINISHED,
-        most: int = MOST_STEPS,
+        most: int | None = None,
         rival: Candidate | None = None,
         joins: bool = False,
         rough: bool = False,
+        last: bool = False,
     ) -> Candidate:
         """Make steps until a few in a row gain less than ``tau`` of the resolution, or ``most`` of
         them; or until a loss as low as the ``rival``'s seems out of reach. A run that ``joins``
         ends when it has the rival's components and about its loss. A ``rough`` run makes all its
-        steps, in float32.
+        steps, in float32. The ``last`` run of a fit goes on while it is slow and not done.
         """
-        descent = _Descent(self, A, phase, tau * self._care, rival, joins, rough)
-        return self.tracker.stage(lambda: descent.run(most), *self.changing)
+        steps = most or (LAST_STEPS if last else MOST_STEPS)
+        descent = _Descent(self, A, phase, tau * self._care, rival, joins, rough, last)
+        return self.tracker.stage(lambda: descent.run(steps), *self.changing)
 
     def count_pass(self) -> None:
         self.tracker.entries += self.objective.n_cells
@@ -190,7 +198,7 @@ class Descents:
 class _Descent:
     """A single descent: steps in float32, then in float64, and when to end them."""
 
-    kept = ("newton", "precision", "gains", "resolution", "milestone", "iteration")
+    kept = ("newton", "precision", "gains", "losses", "resolution", "milestone", "iteration")
 
     def __init__(
         self,
@@ -201,6 +209,7 @@ class _Descent:
         rival: Candidate | None,
         joins: bool,
         rough: bool,
+        last: bool,
     ) -> None:
         self.descents = descents
         self.tracker = descents.tracker
@@ -210,9 +219,12 @@ class _Descent:
         self.rival = rival
         self.joins = joins
         self.rough = rough
+        self.last = last
         self.first_epoch = self.tracker.epoch
         self.precision = descents.precisions[0]
         self.gains = [math.inf] * SETTLED_STEPS
+        self.losses: list[float] = []
+        """The losses of the last steps in the present precision, for as many as tell the pace."""
         self.resolution, self.milestone = 0.0, math.inf
         self.iteration = 0
 
@@ -224,9 +236,21 @@ class _Descent:
             self.descents.rng,
             self.descents.noise(self.precision),
         )
+        if math.isfinite(self.tracker.best_objective):
+            self._come_in_range()
         noted(self.tracker, self._row())
         self.most = most
         return Loop(self.tracker, self, *self.descents.changing, record=noted).run()
+
+    def _come_in_range(self) -> None:
+        """Make a start smaller whose loss is infinite, as components of several runs that stand
+        side by side or are merged may be; there are others, so that the fit need not end here.
+        """
+        newton = self.newton
+        for _ in range(MOST_HALVINGS):
+            if math.isfinite(newton.point.value):
+                return
+            newton.switch(newton.function, 0.5 * newton.point.A, newton.noise)
 
     def look(self) -> Look:
         self.descents.settle(self.newton)
@@ -260,11 +284,14 @@ class _Descent:
         noise = newton.noise * abs(newton.point.value)
         # Where values do not tell what was gained, gradients still do.
         self.gains = [*self.gains[1:], abs(gained) if abs(gained) > noise else promised]
+        self.losses = [*self.losses[-2 * PACE :], newton.point.value]
         stuck = promised == gained == 0.0
         if self.rough and not stuck:
             return None
         if self.iteration % SETTLED_STEPS == 0:
-            resolution = self.resolution = self.descents.resolution(newton.point.A)
+            # Where cells do not bend the loss, as far outliers do not, noise seems to be endless.
+            here = self.descents.resolution(newton.point.A)
+            resolution = self.resolution = min(self.resolution or here, here)
         if not newton.is_near and self.gains[-1] <= NEAR * resolution:
             newton.come_near()
         suffices = self.tau >= NARROW and self.tau * resolution >= noise and not stuck
@@ -272,7 +299,8 @@ class _Descent:
             if stuck or max(promised, gained) <= max(SWITCH * resolution, noise):
                 self._switch()
         elif stuck or sum(self.gains) <= max(self.tau * resolution, noise):
-            return True
+            if stuck or not self.last or self._ahead <= max(AHEAD * self.tau * resolution, noise):
+                return True
         if self.iteration % MILESTONE == 0:
             value = newton.point.value
             rival = math.inf if self.rival is None else self.rival.loss
@@ -281,6 +309,18 @@ class _Descent:
                 return False
             self.milestone = value
         return None
+
+    @property
+    def _ahead(self) -> float:
+        """About what further steps will gain: where gains fall fast, no more than the last of them;
+        elsewhere they go on at their pace, or faster, for as long as a run may.
+        """
+        steps = (len(self.losses) - 1) // 2
+        if steps < 1:
+            return math.inf
+        earlier, middle, now = (self.losses[-1 - k * steps] for k in (2, 1, 0))
+        before, lately = earlier - middle, max(middle - now, 0.0)
+        return lately if lately <= FALLING * before else lately * MOST_STEPS / steps
 
     def _has_joined(self, rival: Candidate) -> bool:
         """Whether all components are the rival's: in any other valley one of them is altogether
@@ -295,6 +335,7 @@ class _Descent:
     def _switch(self) -> None:
         """Go on in float64."""
         self.precision, newton = "float64", self.newton
+        self.losses = []
         newton.switch(
             self.descents.function(self.precision),
             newton.point.A,

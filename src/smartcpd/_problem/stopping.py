@@ -34,6 +34,9 @@ class Stopping:
     max_time: float | None
     change_tol: float = 0.0
     """The relative change of the objective from one row to the next that ends a fit; 0 never."""
+    epochs_before: int = 0
+    time_before: float = 0.0
+    """What earlier runs of the fit have used: sentences name the limits that the user gave."""
     full_passes: bool = False
     """Whether every step goes downhill; progress is then judged by the last few steps."""
 
@@ -85,7 +88,8 @@ class Stopping:
         if last.epoch >= self.max_epochs:
             return Status(
                 False,
-                f"Stopped at max_epochs={self.max_epochs} before the loss settled; "
+                f"Stopped at max_epochs={self.epochs_before + self.max_epochs} before the loss "
+                "settled; "
                 "raise max_epochs for a closer fit.",
             )
         if self.max_time is not None and last.time >= self.max_time:
@@ -93,9 +97,11 @@ class Stopping:
         return None
 
     def out_of_time(self, epoch: int) -> Status:
+        assert self.max_time is not None
         return Status(
             False,
-            f"Stopped after max_time={self.max_time:g} s, at epoch {epoch}; "
+            f"Stopped after max_time={self.time_before + self.max_time:g} s, at epoch "
+            f"{self.epochs_before + epoch}; "
             "raise max_time for a closer fit.",
         )
 

@@ -105,7 +105,8 @@ class DenseSearch:
     def _search(self) -> Status:
         A = self.tracker.stage(self.starts.agreed)
         if A is not None:
-            found = self.descents.run(A, "finish", finished(self.problem), AGREED_STEPS)
+            left = finished(self.problem)
+            found = self.descents.run(A, "finish", left, AGREED_STEPS, last=True)
             if found.settled and self._alike(A, found.A) and self._explains_all(found):
                 self.tracker.finding = self._of_noise(found)
                 return found.status
@@ -123,7 +124,7 @@ class DenseSearch:
         if chosen is not self._ranked()[0]:
             self.tracker.begin_with(chosen.A)
         findings = self._findings(chosen)
-        status = self.descents.run(chosen.A, "finish", finished(self.problem)).status
+        status = self.descents.run(chosen.A, "finish", finished(self.problem), last=True).status
         self.tracker.finding = findings.told
         self.tracker.comparison = self._compared(chosen)
         return status

@@ -75,10 +75,13 @@ class FitSequence:
         stopping = self.settings.stopping
         if self.last is not None:
             epochs = max(1, stopping.max_epochs - self.last.epoch)
-            stopping = replace(stopping, max_epochs=epochs)
+            before = stopping.max_epochs - epochs
+            stopping = replace(stopping, max_epochs=epochs, epochs_before=before)
             if stopping.max_time is not None:
                 seconds = max(1e-3, stopping.max_time - self.last.time)
-                stopping = replace(stopping, max_time=seconds)
+                stopping = replace(
+                    stopping, max_time=seconds, time_before=stopping.max_time - seconds
+                )
         if most_epochs is not None:
             stopping = replace(stopping, max_epochs=min(stopping.max_epochs, most_epochs))
         return stopping

@@ -91,4 +91,4 @@ class DescendedPath:
         return self.descents.run(A, phase, LEFT, rival=rival, joins=rival is not None)
 
     def finish(self, A: np.ndarray) -> Candidate:
-        return self.descents.run(A, "finish", finished(self.problem))
+        return self.descents.run(A, "finish", finished(self.problem), last=True)

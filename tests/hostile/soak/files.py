@@ -11,7 +11,7 @@ from damaged_files import KINDS
 from ledger import Ledger
 
 SCRIPT = Path(__file__).resolve().parent.parent / "damaged_files.py"
-BATCH = 25
+BATCH = 100
 """Files of a kind that a process reads."""
 PATIENCE = 900.0
 
