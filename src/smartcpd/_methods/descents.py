@@ -298,9 +298,8 @@ class _Descent:
         if self.precision == "float32" and self.tau < SWITCH and not (self.rough or suffices):
             if stuck or max(promised, gained) <= max(SWITCH * resolution, noise):
                 self._switch()
-        elif stuck or sum(self.gains) <= max(self.tau * resolution, noise):
-            if stuck or not self.last or self._ahead <= max(AHEAD * self.tau * resolution, noise):
-                return True
+        elif stuck or self._gains_little(noise):
+            return True
         if self.iteration % MILESTONE == 0:
             value = newton.point.value
             rival = math.inf if self.rival is None else self.rival.loss
@@ -309,6 +308,13 @@ class _Descent:
                 return False
             self.milestone = value
         return None
+
+    def _gains_little(self, noise: float) -> bool:
+        """Whether the last steps gained little, and those of a last run lead to little more."""
+        least = self.tau * self.resolution
+        if sum(self.gains) > max(least, noise):
+            return False
+        return not self.last or self._ahead <= max(AHEAD * least, noise)
 
     @property
     def _ahead(self) -> float:
