@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from smartcpd._common.parameters import check_integer
 from smartcpd._data.labels import Mode
 from smartcpd._fitting.model import CPModel
 from smartcpd._fitting.shares import readable
@@ -16,8 +17,7 @@ def top(
     model: CPModel, component: int | None = None, mode: int | str | None = None, k: int = 10
 ) -> Any:
     """Return the labels that components speak of most; see `CPModel.top`."""
-    if not isinstance(k, int | np.integer) or k < 1:
-        raise InvalidParameterError(f"k must be a whole number of at least 1; got {k!r}.")
+    check_integer("k", k, at_least=1)
     whole = isinstance(component, int | np.integer)
     if component is not None and not (whole and 0 <= component < model.rank):
         raise InvalidParameterError(

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from smartcpd._common import threads
+from smartcpd._common.parameters import check_integer, check_number, checked_jobs
 from smartcpd._methods.base import Settings
-from smartcpd._problem.problem import Problem, check_integer, check_number
+from smartcpd._problem.problem import Problem
 from smartcpd._problem.stopping import Stopping
 from smartcpd.errors import IncompatibleError, InvalidParameterError
 
@@ -104,17 +105,13 @@ def make_settings(
 
 def check_runs(parameters: Mapping[str, Any]) -> None:
     """Check what is asked of the runs of a fit: their number, their jobs and their checkpoints."""
-    n_jobs = parameters["n_jobs"]
     check_integer("n_init", parameters["n_init"], at_least=1)
     if parameters["consensus"] and parameters["n_init"] == 1:
         raise IncompatibleError(
             "consensus=True compares starts with one another, and n_init=1 is a single one. Use "
             "n_init=5, say."
         )
-    if not isinstance(n_jobs, int) or n_jobs == 0:
-        raise InvalidParameterError(
-            f"n_jobs must be a whole number other than 0; -1 for all cores; got {n_jobs!r}."
-        )
+    checked_jobs(parameters["n_jobs"])
     check_number("overcomplete", parameters["overcomplete"], at_least=1)
     check_number("checkpoint_every", parameters["checkpoint_every"], at_least=0)
     if parameters["resume"] and parameters["checkpoint"] is None:

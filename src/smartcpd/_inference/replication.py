@@ -10,6 +10,7 @@ import numpy as np
 
 from smartcpd._common.doors import doors
 from smartcpd._common.factors import best_pairs, mode_cosines
+from smartcpd._common.parameters import check_integer
 from smartcpd._data.labelled import taken_off
 from smartcpd._data.opening import as_storage, in_memory
 from smartcpd._data.storage.parts import part_of
@@ -18,7 +19,6 @@ from smartcpd._fitting.model import CPModel
 from smartcpd._fitting.ranking import mode_number
 from smartcpd._fitting.settings import generator
 from smartcpd._inference.selection.trials import checked_parameters
-from smartcpd._problem.problem import check_integer
 from smartcpd.errors import InvalidDataError, InvalidParameterError, MissingExtraError
 
 LEAST = 0.9

@@ -17,7 +17,8 @@ from smartcpd._kernels.fibers import zero_gather
 from smartcpd._kernels.sweep import compiled_sweep, tiling
 from smartcpd._methods.base import Settings
 from smartcpd._objectives.backgrounds.line import fitted_lines
-from smartcpd._problem.problem import Phase, Problem
+from smartcpd._problem.phases import Phase
+from smartcpd._problem.problem import Problem
 from smartcpd.sampling import Draws
 from smartcpd.steps import Probe
 

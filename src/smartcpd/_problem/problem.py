@@ -5,43 +5,30 @@ Nothing below this module looks at a string.
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 
-from smartcpd import constraints, losses, mirrors, sampling, steps
+from smartcpd import constraints, losses, sampling
+from smartcpd._common.parameters import by_mode, check_integer
 from smartcpd._common.stacked import offsets
 from smartcpd._data.opening import as_storage
 from smartcpd._data.storage import Storage
 from smartcpd._problem.known import with_known
 from smartcpd._problem.loss_choice import Choice, choose_loss
+from smartcpd._problem.phases import Phase, phases_of
 from smartcpd._problem.shared import NONE_SHARED, SharedModes
 from smartcpd._problem.units import unit_of
 from smartcpd.constraints import Constraint, EntryBounds
-from smartcpd.errors import IncompatibleError, InvalidDataError, InvalidParameterError
+from smartcpd.errors import InvalidDataError
 from smartcpd.losses import Domain, Loss
 from smartcpd.losses.base import EPS
-from smartcpd.mirrors import Mirror
 from smartcpd.sampling import Sampler
 from smartcpd.steps import Step
-from smartcpd.steps.mixed import Mixed, SettlingAdagrad
 
 Kind = TypeVar("Kind")
-
-
-@dataclass(frozen=True)
-class Phase:
-    """A stretch of the fit with one step rule and one mirror map a mode.
-
-    ``until`` is the change of the loss from one epoch to the next that ends it; None for the last.
-    """
-
-    step: Step
-    mirrors: tuple[Mirror, ...]
-    until: float | None = None
 
 
 @dataclass(frozen=True)
@@ -98,9 +85,7 @@ class Problem:
         given = [not _is_open(c) or n in known_modes for n, c in enumerate(asked)]
         chosen = shared.constrained(chosen, given)
         maps = by_mode("mirror", mirror, order)
-        phases = _phases(resolved_loss, chosen, maps, step)
-        for phase in phases:
-            _check_phase(resolved_loss, chosen, phase)
+        phases = phases_of(resolved_loss, chosen, maps, step)
         chosen_sampler = sampling.get(storage.usual_sampler if sampler == "auto" else sampler)
         chosen_sampler.check(storage)
         storage.check(resolved_loss)
@@ -256,128 +241,4 @@ def _check_scale(typical: float, loss: Loss) -> None:
             f"X has values of about {typical:.3g}, too close to the eps={EPS:g} inside loss "
             f"'{loss}'. Measure it in smaller units, for example X / {typical:.1g}; the factors "
             "scale with it."
-        )
-
-
-def check_integer(name: str, value: Any, at_least: int) -> None:
-    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-    if not whole or int(value) < at_least:
-        raise InvalidParameterError(
-            f"{name} must be a whole number of at least {at_least}; got {value!r}."
-        )
-
-
-def check_number(name: str, value: Any, at_least: float) -> None:
-    real = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    if not real or not at_least <= float(value) < np.inf:
-        raise InvalidParameterError(
-            f"{name} must be a finite number of at least {at_least:g}; got {value!r}."
-        )
-
-
-def by_mode(kind: str, choice: Any, order: int) -> list[Any]:
-    """Return one choice for each mode, from a single one, a sequence, or a mapping from modes."""
-    if isinstance(choice, Mapping):
-        for mode in choice:
-            if not isinstance(mode, numbers.Integral) or not 0 <= int(mode) < order:
-                raise InvalidParameterError(
-                    f"{kind} names mode {mode!r}, but the modes of X are 0 to {order - 1}."
-                )
-        return [choice.get(mode, "auto") for mode in range(order)]
-    if isinstance(choice, list | tuple):
-        if len(choice) != order:
-            raise InvalidParameterError(
-                f"{kind} lists {len(choice)} choices, but X has {order} modes. Give one for each "
-                'mode, a single one for all, or a dict such as {0: "..."}.'
-            )
-        return list(choice)
-    return [choice] * order
-
-
-def _phases(
-    loss: Loss, chosen: tuple[Constraint, ...], maps: list[Any], step: str | Step
-) -> tuple[Phase, ...]:
-    if step == "auto":
-        step = loss.default_step if _jensen_fits(loss, chosen, maps) else "adagrad"
-    rule = steps.get(step)
-    if isinstance(rule, Mixed):
-        settled = tuple(mirrors.get("quadratic") for _ in chosen)
-        return (
-            Phase(steps.get("jensen"), _maps(loss, chosen, maps, jensen=True), rule.switch),
-            Phase(SettlingAdagrad(), settled),
-        )
-    return (Phase(rule, _maps(loss, chosen, maps, jensen=rule.needs_convex_part)),)
-
-
-def _maps(
-    loss: Loss, chosen: tuple[Constraint, ...], maps: list[Any], jensen: bool
-) -> tuple[Mirror, ...]:
-    return tuple(
-        _default_mirror(loss, constraint, jensen) if m == "auto" else mirrors.get(m)
-        for m, constraint in zip(maps, chosen, strict=True)
-    )
-
-
-def _default_mirror(loss: Loss, constraint: Constraint, jensen: bool) -> Mirror:
-    if jensen and loss.jensen_mirror:
-        return mirrors.get(loss.jensen_mirror)
-    if constraint.needs_quadratic or constraint.signed:
-        return mirrors.get("quadratic")
-    if constraint.columnwise:
-        return mirrors.get("entropy")
-    return mirrors.get(loss.default_mirror)
-
-
-def _jensen_fits(loss: Loss, chosen: tuple[Constraint, ...], maps: list[Any]) -> bool:
-    if loss.jensen_mirror is None:
-        return False
-    phi = mirrors.get(loss.jensen_mirror)
-    fits = [m == "auto" or mirrors.get(m) == phi for m in maps]
-    return all(fits) and not any(
-        c.signed or (c.needs_quadratic and phi.name != "quadratic") for c in chosen
-    )
-
-
-def _check_phase(loss: Loss, chosen: tuple[Constraint, ...], phase: Phase) -> None:
-    for mode, (constraint, phi) in enumerate(zip(chosen, phase.mirrors, strict=True)):
-        if loss.domain is Domain.NONNEGATIVE and constraint.signed:
-            raise IncompatibleError(
-                f"Loss '{loss}' needs a nonnegative model, but constraint '{constraint}' of mode "
-                f"{mode} lets entries be negative. Use constraint='nonnegative'."
-            )
-        if constraint.signed and not phi.signed:
-            raise IncompatibleError(
-                f"Mirror map '{phi}' is defined for nonnegative entries only, but constraint "
-                f"'{constraint}' of mode {mode} lets them be negative. "
-                "Use mirror='quadratic' or constraint='nonnegative'."
-            )
-        if constraint.needs_quadratic and phi.name != "quadratic":
-            raise IncompatibleError(
-                f"Constraint '{constraint}' of mode {mode} has a projection for the quadratic map "
-                f"only; got mirror '{phi}'. "
-                + (
-                    "Use step='adagrad'."
-                    if phase.step.needs_convex_part
-                    else "Use mirror='quadratic' or mirror='auto'."
-                )
-            )
-        if phase.step.needs_convex_part:
-            _check_jensen(loss, constraint, phi, mode)
-
-
-def _check_jensen(loss: Loss, constraint: Constraint, phi: Mirror, mode: int) -> None:
-    if loss.jensen_mirror is None:
-        raise IncompatibleError(
-            f"Loss '{loss}' has no mirror map under which Jensen steps majorise it. "
-            "Use step='adagrad'."
-        )
-    if constraint.signed:
-        raise IncompatibleError(
-            f"Jensen steps need nonnegative factors, but constraint '{constraint}' of mode {mode} "
-            "lets entries be negative. Use constraint='nonnegative' or step='adagrad'."
-        )
-    if phi != mirrors.get(loss.jensen_mirror):
-        raise IncompatibleError(
-            f"Jensen steps need mirror '{mirrors.get(loss.jensen_mirror)}' for loss '{loss}'; "
-            f"got '{phi}' for mode {mode}. Use mirror='auto' or step='adagrad'."
         )

@@ -69,7 +69,7 @@ class Constraint(Piece):
 
         None where there is more to it.
         """
-        return self.bounds
+        return ((-np.inf if self.signed else 0.0), np.inf) if self.is_quadratic else self.bounds
 
     def penalty_slope(self, A: np.ndarray) -> np.ndarray:
         """Return the derivative of h at A, where it is smooth."""

@@ -32,10 +32,6 @@ class Ridge(Price):
     def penalty(self, A):
         return 0.5 * self.weight * float(np.sum(np.asarray(A, dtype=np.float64) ** 2))
 
-    @property
-    def smooth_within(self):
-        return (-np.inf if self.signed else 0.0), np.inf
-
     def penalty_slope(self, A):
         return self.weight * A
 

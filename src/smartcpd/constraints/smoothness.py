@@ -36,10 +36,6 @@ class Smoothness(Price):
         steps = np.diff(np.asarray(A, dtype=np.float64), axis=0)
         return 0.5 * self.weight * float(np.sum(steps**2))
 
-    @property
-    def smooth_within(self):
-        return (-np.inf if self.signed else 0.0), np.inf
-
     def penalty_slope(self, A):
         steps = self.weight * np.diff(A, axis=0)
         out = np.zeros_like(A)

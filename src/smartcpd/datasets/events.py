@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from smartcpd._common.parameters import check_integer, check_number
 from smartcpd._data.storage import SparseTensor
-from smartcpd._problem.problem import check_integer, check_number
 from smartcpd.datasets.planted import Seed, checked
 
 

@@ -6,9 +6,9 @@ import gzip
 
 import numpy as np
 
+from smartcpd._common.parameters import check_integer
 from smartcpd._data.labels import Kind, Mode
 from smartcpd._data.storage import SparseTensor
-from smartcpd._problem.problem import check_integer
 from smartcpd.datasets.files import DataFile
 from smartcpd.datasets.real import RealData
 from smartcpd.errors import InvalidParameterError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from smartcpd._problem.problem import check_integer
+from smartcpd._common.parameters import check_integer
 from smartcpd.errors import IncompatibleError, InvalidParameterError, MissingExtraError
 from smartcpd.partitions.held import held_parts
 from smartcpd.partitions.tensor import PartitionedTensor

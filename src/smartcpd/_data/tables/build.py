@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from smartcpd._common.parameters import check_integer
 from smartcpd._data.labelled import LabelledTensor
 from smartcpd._data.labels import Kind, Mode
 from smartcpd._data.storage.sparse import SparseTensor
@@ -128,10 +129,7 @@ def from_table(
     LabelledTensor(who 2 x what 2; SparseTensor(2x2, 3 nonzeros, 75 %, uint8))
     """
     names = mode_names(modes)
-    if isinstance(max_labels, bool) or not isinstance(max_labels, int) or max_labels < 2:
-        raise InvalidParameterError(
-            f"max_labels must be a whole number, at least 2; got {max_labels!r}."
-        )
+    check_integer("max_labels", max_labels, at_least=2)
     if out is not None and not os.fspath(out).lower().endswith(".parts"):
         raise InvalidParameterError(f"out must end with '.parts'; got {os.fspath(out)!r}.")
     if absent not in (None, "zero", "missing"):

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from smartcpd._common.parameters import check_integer
 from smartcpd._fitting.answers.intervals import Intervals
 from smartcpd._fitting.model import CPModel
 from smartcpd._inference.intervals.bootstrap import bootstrap_ends
 from smartcpd._inference.intervals.hessian import Errors, conditional_errors, joint_errors
 from smartcpd._inference.intervals.question import Question
-from smartcpd._problem.problem import check_integer
 from smartcpd.errors import InvalidParameterError
 
 METHODS = ("auto", "hessian", "conditional", "bootstrap")

@@ -10,6 +10,7 @@ import numpy as np
 
 from smartcpd._common import threads
 from smartcpd._common.factors import equal_modes
+from smartcpd._common.parameters import by_mode
 from smartcpd._data.exposure import Exposure
 from smartcpd._data.opening import as_storage, in_memory
 from smartcpd._data.storage import Dense, SparseTensor
@@ -18,7 +19,6 @@ from smartcpd._fitting.model import CPModel
 from smartcpd._inference import dispersion as dispersions
 from smartcpd._inference.streaming.transform import resolved_constraint
 from smartcpd._objectives.slices.sums import RowSums, slices_of
-from smartcpd._problem.problem import by_mode
 from smartcpd.constraints import Constraint, EntryBounds
 from smartcpd.constraints.simplex import Simplex
 from smartcpd.errors import IncompatibleError, InvalidParameterError

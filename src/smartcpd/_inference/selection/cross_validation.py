@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from smartcpd._common.parameters import checked_jobs
 from smartcpd._data.labelled import taken_off
 from smartcpd._data.opening import as_storage, in_memory
 from smartcpd._data.storage import Storage
@@ -16,7 +17,7 @@ from smartcpd._fitting.settings import generator
 from smartcpd._inference.selection.candidates import Candidate, as_candidate
 from smartcpd._inference.selection.folds import make_folds
 from smartcpd._inference.selection.scores import FoldScore, Mean, difference, summed
-from smartcpd._inference.selection.trials import Trials, checked_jobs, checked_parameters
+from smartcpd._inference.selection.trials import Trials, checked_parameters
 from smartcpd._problem.problem import Problem
 from smartcpd.errors import IncompatibleError
 from smartcpd.losses import Loss

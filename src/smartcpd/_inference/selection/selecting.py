@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from smartcpd._common.parameters import check_integer
 from smartcpd._data.labelled import taken_off
 from smartcpd._data.storage import Storage
 from smartcpd._fitting.model import CPModel
@@ -21,7 +22,6 @@ from smartcpd._inference.selection.result import Replication, Selection, rows_of
 from smartcpd._inference.selection.rule import Key, chosen, contenders, top_of, walk
 from smartcpd._inference.selection.training import Fitted
 from smartcpd._inference.selection.trials import TRIAL, Trials
-from smartcpd._problem.problem import check_integer
 from smartcpd.errors import InvalidParameterError
 from smartcpd.metrics import core_consistency, factor_match_score
 from smartcpd.metrics.core_consistency import applies

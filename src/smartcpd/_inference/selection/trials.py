@@ -6,7 +6,6 @@ They give the same bits however many run at a time.
 from __future__ import annotations
 
 import inspect
-import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -121,15 +120,6 @@ class Trials:
                 return [future.result() for future in futures]
         finally:
             self.n_threads = None
-
-
-def checked_jobs(n_jobs: Any) -> int:
-    """Return how many fits run at a time."""
-    if not isinstance(n_jobs, int) or isinstance(n_jobs, bool) or n_jobs == 0:
-        raise InvalidParameterError(
-            f"n_jobs must be a whole number other than 0; -1 for all cores; got {n_jobs!r}."
-        )
-    return n_jobs if n_jobs > 0 else (os.cpu_count() or 1)
 
 
 def checked_parameters(parameters: dict[str, Any]) -> dict[str, Any]:

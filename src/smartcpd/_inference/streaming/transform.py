@@ -11,6 +11,7 @@ import numpy as np
 
 from smartcpd import constraints
 from smartcpd._common import threads
+from smartcpd._common.parameters import by_mode
 from smartcpd._data.labelled import LabelledTensor, taken_off
 from smartcpd._data.labels import Mode
 from smartcpd._data.opening import as_storage, in_memory
@@ -20,7 +21,6 @@ from smartcpd._fitting.unobserved import row_names
 from smartcpd._kernels.bounded_rows import compiled_bounded_rows
 from smartcpd._methods.row_newton import SMALL_STEP, Rows, Rule, solve_rows
 from smartcpd._objectives.slices.sums import Slices, observed_per_row, slices_of
-from smartcpd._problem.problem import by_mode
 from smartcpd.constraints import Constraint
 from smartcpd.errors import IncompatibleError, InvalidDataError, InvalidParameterError
 from smartcpd.losses import Domain, Loss
