@@ -13,7 +13,7 @@ from smartcpd._common.stacked import parts
 from smartcpd._kernels.coupled_solve import compiled_coupled_solve
 from smartcpd._methods.base import Settings
 from smartcpd._methods.loop import Look, Loop, noted
-from smartcpd._methods.merging import merged_by_weight
+from smartcpd._methods.merging import merged
 from smartcpd._methods.quasi_newton import Function, QuasiNewton, Region
 from smartcpd._methods.tracker import Tracker
 from smartcpd._objectives import Estimate, objective_of
@@ -140,7 +140,7 @@ class Descents:
 
     def reduced(self, A: np.ndarray) -> np.ndarray:
         """A wide model with its components merged to the rank."""
-        return self.floored(merged_by_weight(A, self.problem, self.rng))
+        return self.floored(merged(A, self.problem))
 
     def floored(self, A: np.ndarray) -> np.ndarray:
         """Nonnegative entries lifted off 0, where a step could hardly move them."""

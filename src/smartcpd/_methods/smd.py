@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from smartcpd._common.stacked import offsets, stack
+from smartcpd._common.stacked import offsets, parts, stack
 from smartcpd._methods.base import Method, Result, Task
 from smartcpd._methods.loop import Look, Loop, judged, unless_converged
-from smartcpd._methods.merging import merged
+from smartcpd._methods.merging import TINY, merged
 from smartcpd._methods.smd_phase import Sweeper, entries_in_fibers, epoch_iterations
 from smartcpd._methods.tracker import Tracker
 from smartcpd._objectives import objective_of
@@ -21,6 +21,14 @@ from smartcpd._problem.stopping import change_since
 
 WIDE_EPOCHS = 16
 """The most epochs that a start with surplus components runs before these are merged."""
+LOOKS, LOOK_EPOCHS = 2, 8
+"""The most times that new components are tried beside those found so far, and the epochs with and
+without them.
+"""
+NEW_SHARE = 0.1
+"""The size of all components that are tried, relative to a whole start."""
+SAME = 0.8
+"""Components with this product of cosines are the same one before and after such a trial."""
 PATIENCE = 5
 """A phase that others follow ends when its best loss is this many epochs old; steps that have
 gained nothing in as many epochs are shortened.
@@ -36,18 +44,19 @@ AVERAGING_POWER = 3.0
 class SampledDescent:
     """One run of the method: the loop of Algorithm 1, with what surrounds it."""
 
-    kept = ("A", "average", "snapshots", "squares")
+    kept = ("A", "average", "snapshots", "squares", "is_complete")
 
     def __init__(self, task: Task) -> None:
         self.problem = problem = task.problem
         self.settings = settings = task.settings
         self.rng = task.rng
         self.tracker = Tracker(problem, settings, task.observe, task.rng)
-        A = stack(task.start)
+        self.start = A = stack(task.start)
         objective = objective_of(problem.storage, problem.loss, settings.n_threads)
         # From a stream of its own, so that the fit does not depend on how it is watched.
         self.watch = objective.watch(A, task.rng.spawn(1)[0])
         self.squares: np.ndarray | None = None
+        self.is_complete = False
         self._begin_with(A)
 
     def solve(self) -> Result:
@@ -61,6 +70,12 @@ class SampledDescent:
             status = judged(tracker, self.row(self.problem.phases[0].step.name))
             if wide.rank > self.problem.rank:
                 status = status or tracker.stage(lambda: self._narrow(wide_sweeper), self)
+                for look in range(LOOKS):
+                    for run in (
+                        partial(self._settle, sweepers[0]),
+                        partial(self._look_for_more, look, wide_sweeper),
+                    ):
+                        status = status or tracker.stage(run, self)
             for sweeper in sweepers:
                 for pace in sweeper.phase.step.paces:
                     run = partial(self._run_phase, sweeper, pace)
@@ -84,10 +99,59 @@ class SampledDescent:
         name = f"{sweeper.phase.step.name}, {width} components"
         epochs = Epochs(self, sweeper, name, lambda: self.tracker.epoch >= n_epochs)
         status = epochs.run(unless_converged) if n_epochs > self.tracker.epoch else None
-        A = merged(self.tracker.best, self.problem)
+        self._go_on_with(merged(self.tracker.best, self.problem))
+        return status
+
+    def _settle(self, sweeper: Sweeper) -> Status | None:
+        """Run the components that are left for a while."""
+        if self._has_looked:
+            return None
+        self.squares = sweeper.start(self.A, self.rng, self.squares)
+        end = self.tracker.epoch + LOOK_EPOCHS
+        name = sweeper.phase.step.name
+        return Epochs(self, sweeper, name, lambda: self.tracker.epoch >= end).run(unless_converged)
+
+    def _look_for_more(self, look: int, sweeper: Sweeper) -> Status | None:
+        """Try new components beside those found so far, and merge them.
+
+        A component that was missed, because another had split in two when they were merged, is
+        found now that the others are nearly right.
+        """
+        if self._has_looked:
+            return None
+        before = self.tracker.best.copy()
+        A = np.hstack([before, self._new_components(look)])
         self._begin_with(A)
         self.tracker.best_objective = self.watch(A).loss + self.tracker.penalty(A)
+        self.squares = sweeper.start(self.A, self.rng, self.squares)
+        end = self.tracker.epoch + LOOK_EPOCHS
+        name = f"{sweeper.phase.step.name}, {A.shape[1]} components"
+        epochs = Epochs(self, sweeper, name, lambda: self.tracker.epoch >= end)
+        status = epochs.run(unless_converged)
+        found = merged(self.tracker.best, self.problem)
+        self.is_complete = _are_the_same(before, found, self.problem.shape)
+        self._go_on_with(found)
         return status
+
+    @property
+    def _has_looked(self) -> bool:
+        """Whether a further look for components would find nothing, or take too long."""
+        too_late = 2 * (self.tracker.epoch + LOOK_EPOCHS) > self.settings.stopping.max_epochs
+        return self.is_complete or too_late
+
+    def _new_components(self, look: int) -> np.ndarray:
+        """Columns of the start in combinations that it did not have, as small components."""
+        width, n_new = self.start.shape[1], self.start.shape[1] - self.problem.rank
+        shape = self.problem.shape
+        shifted = [
+            np.roll(part, mode * (look + 1), axis=1)[:, :n_new]
+            for mode, part in enumerate(parts(self.start, shape))
+        ]
+        return np.concatenate(shifted) * (NEW_SHARE * width / n_new) ** (1 / len(shape))
+
+    def _go_on_with(self, A: np.ndarray) -> None:
+        self._begin_with(A)
+        self.tracker.best_objective = self.watch(A).loss + self.tracker.penalty(A)
 
     def _run_phase(self, sweeper: Sweeper, pace: float) -> Status | None:
         """Epochs of one phase; None when the next phase, or shorter steps, should take over."""
@@ -162,13 +226,13 @@ class SampledDescent:
         if not self.settings.averaging or not self.snapshots:
             return self.average
         cuts = offsets(self.problem.shape)[1:-1]
-        parts = zip(
+        pieces = zip(
             self.problem.constraints,
             np.split(self.average, cuts),
             np.split(self.A, cuts),
             strict=True,
         )
-        return np.concatenate([c.settle(average, last) for c, average, last in parts])
+        return np.concatenate([c.settle(average, last) for c, average, last in pieces])
 
 
 @dataclass
@@ -193,6 +257,17 @@ class Epochs:
 
     def move(self) -> bool | None:
         return self.over() or None
+
+
+def _are_the_same(A: np.ndarray, B: np.ndarray, shape: tuple[int, ...]) -> bool:
+    """Whether every component of one model is in the other."""
+    pairs = zip(parts(A, shape), parts(B, shape), strict=True)
+    cosines = np.prod([_unit(P).T @ _unit(Q) for P, Q in pairs], axis=0)
+    return bool(cosines.max(axis=1).min() >= SAME)
+
+
+def _unit(A: np.ndarray) -> np.ndarray:
+    return A / np.maximum(np.linalg.norm(A, axis=0), TINY)
 
 
 def _run(task: Task) -> Result:
