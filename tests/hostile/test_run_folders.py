@@ -10,6 +10,7 @@ from smartcpd import CPModel, Mode
 from smartcpd._app.run_folder import RunFolder
 from smartcpd._app.run_folder.factors import write_factors
 from smartcpd._problem.checkpoints.folder_lock import FolderLock
+from smartcpd.errors import CheckpointError
 
 pytestmark = pytest.mark.usefixtures("elsewhere")
 
@@ -133,3 +134,16 @@ def test_formulas_in_names_and_labels(tmp_path):
         with open(path, newline="", encoding="utf-8") as file:
             found += [row[0] for row in csv.reader(file)]
     assert found == [f"'{formula}", "'@a", "-1", "b", "'+x", "'\tc", "'-d", "e"]
+
+
+def test_of_two_runs_that_begin_at_once_the_refused_one_removes_nothing(tmp_path, monkeypatch):
+    first, second = RunFolder(tmp_path / "run"), RunFolder(tmp_path / "run")
+    first.claim()
+    first.checkpoint.mkdir(exist_ok=True)
+    (first.checkpoint / "checkpoint.json").touch()
+    # It looks around before the first has made anything.
+    monkeypatch.setattr(type(second.checkpoints), "_numbers", lambda self: [])
+    with pytest.raises(CheckpointError, match="Another fit has just begun in"):
+        second.claim()
+    second.abandon()
+    assert (tmp_path / "run" / "checkpoint" / "checkpoint.json").exists()

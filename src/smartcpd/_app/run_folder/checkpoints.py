@@ -9,6 +9,7 @@ from pathlib import Path
 from smartcpd._problem.checkpoints.folder_lock import NAME as LOCK
 from smartcpd._problem.checkpoints.folder_lock import FolderLock
 from smartcpd._problem.checkpoints.journal import HEADER, SUFFIX
+from smartcpd.errors import CheckpointError
 
 NAME = "checkpoint"
 
@@ -41,7 +42,20 @@ class CheckpointFolders:
         for number in numbers:
             if _is_ours(self._path(number)):
                 FolderLock(self._path(number)).release()
-        self._begun = self._path(max(numbers, default=0) + 1)
+        path = self._path(max(numbers, default=0) + 1)
+        try:
+            path.mkdir()  # of two that begin at once, one makes it
+        except FileExistsError:
+            raise CheckpointError(
+                f"Another fit has just begun in {self._folder}. Wait until it ends, or choose "
+                "another folder."
+            ) from None
+        self._begun = path
+
+    def abandon(self) -> None:
+        """Remove the checkpoint that this run has begun, and none of another run."""
+        if self._begun is not None:
+            shutil.rmtree(self._begun, ignore_errors=True)
 
     def drop(self) -> None:
         """Remove the checkpoints of this run, which has ended, and of those that it replaces."""

@@ -118,11 +118,17 @@ class RunFolder:
                 f"{free / 1e6:,.3g} MB left. Make room, or choose another folder with --out."
             )
         if not resume:
-            self.checkpoints.begin()
+            try:
+                self.checkpoints.begin()
+            except OSError as error:
+                raise InvalidParameterError(
+                    f"Cannot write to {self.path}: {error.strerror or error}. Choose another "
+                    "folder with --out."
+                ) from None
 
     def abandon(self) -> None:
         """Leave nothing behind of a new run that failed before there was a model."""
-        shutil.rmtree(self.checkpoint, ignore_errors=True)
+        self.checkpoints.abandon()
 
     @contextmanager
     def replacement(self) -> Iterator[RunFolder]:
