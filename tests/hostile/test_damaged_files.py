@@ -141,6 +141,25 @@ def test_names_of_columns_that_are_no_text(tmp_path):
         smartcpd.from_table(path, modes=["place", "kind"], value="n")
 
 
+def test_texts_that_begin_beyond_their_column(tmp_path):
+    """In a process of its own, which followed them there."""
+    path = tmp_path / "x.feather"
+    names = [f"a place of number {n}" for n in range(40)]
+    table = pandas.DataFrame({"place": names, "kind": range(40), "n": 1.5})
+    table.to_feather(path, compression="uncompressed")
+    starts = np.cumsum([0, *map(len, names)]).astype("<i4")
+    lies = np.append(starts[:-1] + (1 << 30), starts[-1]).astype("<i4")
+    content = path.read_bytes()
+    width = next(kind for kind in ("<i4", "<i8") if starts.astype(kind).tobytes() in content)
+    path.write_bytes(content.replace(starts.astype(width).tobytes(), lies.astype(width).tobytes()))
+    script = "import sys, smartcpd; smartcpd.from_table(sys.argv[1], ['place', 'kind'], 'n')"
+    done = subprocess.run(
+        [sys.executable, "-c", script, path], capture_output=True, text=True, timeout=60
+    )
+    assert "InvalidDataError" in done.stderr
+    assert "cannot be read as an Arrow file" in done.stderr
+
+
 def test_a_database_that_quotes_what_is_no_text(tmp_path):
     path = tmp_path / "x.db"
     with contextlib.closing(sqlite3.connect(path)) as base:

@@ -80,9 +80,13 @@ def _arrow(files: Files) -> Any:
     from pyarrow import dataset
 
     try:
-        return dataset.dataset(list(files.paths), format="ipc")
-    except (pa.ArrowException, OSError) as error:
-        why = str(error).splitlines()[0]
+        found = dataset.dataset(list(files.paths), format="ipc")
+        # Nobody looks at where texts begin and end before they are followed there.
+        for batch in found.to_batches():
+            batch.validate(full=True)
+        return found
+    except (pa.ArrowException, OSError, UnicodeError) as error:
+        why = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
         raise InvalidDataError(f"{files.name!r} cannot be read as an Arrow file: {why}.") from None
 
 
