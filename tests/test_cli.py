@@ -222,6 +222,13 @@ class TestOpenRankAndNames:
 
 
 class TestOtherCommands:
+    @pytest.mark.slow
+    def test_warm_up(self, run):
+        code, out, err = run("warm-up")
+        assert code == 0
+        assert "Compiled code is in" in out
+        assert "poisson, dense with missing cells" in err
+
     def test_show(self, fitted, run):
         code, out, _ = run("show", fitted[0], "--top", 2)
         assert code == 0

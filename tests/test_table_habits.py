@@ -92,6 +92,10 @@ HABITS = [
     Habit("days of a spreadsheet", "station,date,rain\n"
           + lines((c, 43000 + y, v) for c, y, v in ROWS), says="date_format='excel'",
           options="--modes station,date --value rain"),
+    Habit("every third hour", "station,hour,rain\n"
+          + lines((c, 3 * (y - 2010), v) for c, y, v in ROWS if y < 2018),
+          sum(v for _, y, v in ROWS if y < 2018), options="--modes station,hour --value rain",
+          shape=(4, 8)),
     Habit("labels that follow from others", "kind,half,rain\n"
           + lines((y - 2009, "ab"[y > 2014], v) for _, y, v in ROWS),
           options="--modes kind,half --value rain", shape=(10, 2)),

@@ -125,8 +125,14 @@ def _cycle_of_numbers(name: str, labels: np.ndarray) -> np.ndarray | None:
         if not pattern.search(name):
             continue
         fitting = [c for c in cycles if labels.min() >= c.start and labels.max() < c.stop]
-        # Days from 1 to 6 may be counted from 0 or from 1: then only those that occur are rows.
-        return np.array(fitting[0]) if len(fitting) == 1 else np.sort(labels) if fitting else None
+        found = np.sort(labels)
+        steps = np.diff(found)
+        # Days from 1 to 6 may be counted from 0 or from 1, and somebody who looks every third hour
+        # knows nothing of the others: then only those that occur are rows.
+        regular = steps.size > 1 and steps[0] > 1 and (steps == steps[0]).all()
+        if len(fitting) == 1 and not regular:
+            return np.array(fitting[0])
+        return found if fitting else None
     return None
 
 
