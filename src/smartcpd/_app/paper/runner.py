@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -53,8 +54,11 @@ def run(experiment: Experiment, options: Options, out: Path) -> Outcome:
     runs = Runs(folder)
     runs.agree_on(_settings(experiment, options, plan))
     before = len(runs)
-    _run_missing(experiment, options, plan, runs)
-    files = _write(experiment, options, plan, runs)
+    with warnings.catch_warnings():
+        # A budget ends most fits of a race, and one run of each is all that is wanted.
+        warnings.filterwarnings("ignore", "(Stopped|Diverged|Not confirmed)", UserWarning)
+        _run_missing(experiment, options, plan, runs)
+        files = _write(experiment, options, plan, runs)
     loud = [remark for remark in plan.remarks if "SIMULATED" in remark]
     return Outcome(folder, files, len(runs) - before, before, loud)
 
