@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import sys
 import tempfile
 from pathlib import Path
@@ -45,9 +46,11 @@ def main() -> int:
         ledger = Ledger(part, asked.seed)
         seconds = asked.seconds * PARTS[part] / share
         with tempfile.TemporaryDirectory(prefix="soak-", ignore_cleanup_errors=True) as folder:
+            here = Path.cwd()
             importlib.import_module(part).run(
                 asked.seed, asked.count, seconds, ledger, Path(folder)
             )
+            os.chdir(here)  # some parts work in the folder, which goes
         code |= ledger.close(asked.log)
     return code
 
