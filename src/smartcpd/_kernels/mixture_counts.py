@@ -43,8 +43,8 @@ def look_up(A, rank, offsets, threshold, cells):
     return found
 
 
-def make_counted(order: int) -> Any:
-    """The pass below for tensors of one order."""
+def make_counted(order: int) -> tuple[Any, Any]:
+    """The pass below for tensors of one order, and what hot cells lack of its curvature."""
     terms, add_counts = make_terms(order), make_add_counts(order)
 
     @variant_subroutine(order)
@@ -114,4 +114,20 @@ def make_counted(order: int) -> Any:
             S,
         )
 
-    return counted
+    @variant_subroutine(order)
+    def saturated(cells, n_hot, slope, zero_derivative, loss_p, A, S):
+        """Add what hot cells lack of the curvature that cells with s m would have, times A, to S:
+        with the derivative d of a zero's loss, events tell by d / s less about m, twice.
+        """
+        W = np.empty((CHUNK, A.shape[1]))
+        m, d, nothing = np.empty(CHUNK), np.empty(CHUNK), np.zeros(CHUNK)
+        for start in range(0, n_hot, CHUNK):
+            n = min(CHUNK, n_hot - start)
+            here = cells[start : start + n]
+            terms(A, here, W, m[:n])
+            zero_derivative(nothing[:n], m[:n], loss_p, d[:n])
+            for b in range(n):
+                d[b] = slope - d[b] * d[b] / slope
+            add_counts(W, here, d[:n], S)
+
+    return counted, saturated

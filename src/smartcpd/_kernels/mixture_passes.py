@@ -67,7 +67,7 @@ def extrapolate(columns, weights, origin, origin_weights, stretch, offsets, out,
 
 def make_mixture_passes(order: int) -> Any:
     """The passes below for tensors of one order."""
-    counted = make_counted(order)
+    counted, _ = make_counted(order)
 
     def mixture_passes(
         rows: kinds.Rows,

@@ -2,7 +2,8 @@
 
 The loss of counts bends nearly the same way everywhere when it is seen as a function of the roots
 u of the entries, a = u². Scaled by the sums of the other modes' columns, its Hessian is near 4,
-which is where limited-memory BFGS begins. Models of events whose odds are large, where EM creeps,
+which is where limited-memory BFGS begins; less where an entry adds to odds that are large already,
+and a longer step changes little. Models of events whose odds are large, where EM creeps,
 are finished by about a hundred of these steps. An entry of 0 stays 0.
 """
 
@@ -19,6 +20,8 @@ from smartcpd._kernels.mixture_counts import REFRESH, make_counted
 
 BENDS = 4.0
 """The Hessian that a run begins with."""
+FLATTEST = 1e-2
+"""The least that an entry's Hessian is taken for, as a share of that."""
 MOST_TRIALS = 8
 ENOUGH = 1e-4
 """The share of the promised gain that a step must bring."""
@@ -36,8 +39,10 @@ def inner(a, b):
 
 
 @subroutine
-def direction(g, S, Y, memory, d):
-    """Write the quasi-Newton direction for the gradient g to d."""
+def direction(g, S, Y, memory, bends, d):
+    """Write the quasi-Newton direction for the gradient g to d, given a guess of the Hessian's
+    diagonal.
+    """
     n = int(memory[0])
     most = len(S)
     shares = np.empty(most)
@@ -48,12 +53,15 @@ def direction(g, S, Y, memory, d):
         shares[j % most] = inner(s, d) / inner(s, y)
         for i in range(g.size):
             d[i] -= shares[j % most] * y[i]
-    scale = 1.0 / BENDS
+    scale = 1.0
     if n > 0:
         s, y = S[(n - 1) % most], Y[(n - 1) % most]
-        scale = inner(s, y) / inner(y, y)
+        total = 0.0
+        for i in range(g.size):
+            total += y[i] * y[i] / bends[i]
+        scale = inner(s, y) / total
     for i in range(g.size):
-        d[i] *= scale
+        d[i] *= scale / bends[i]
     for j in range(max(n - most, 0), n):
         s, y = S[j % most], Y[j % most]
         share = shares[j % most] - inner(y, d) / inner(s, y)
@@ -75,7 +83,7 @@ def remember(v, g, new_v, new_g, S, Y, memory):
 
 def make_root_steps(order: int) -> Any:
     """The steps below for tensors of one order."""
-    counted = make_counted(order)
+    counted, saturated = make_counted(order)
 
     @variant_subroutine(order)
     def gradient(given, blocks, loss_p, zeros, offsets, rank, cells, hot, scales, v, A, S, g):
@@ -112,6 +120,30 @@ def make_root_steps(order: int) -> Any:
                     g[at] = 2.0 * pull / v[at] if v[at] != 0.0 else 0.0
         return loss
 
+    @variant_subroutine(order)
+    def write_bends(cells, hot, slope, zero_derivative, loss_p, offsets, A, S, bends):
+        """Write what each entry's Hessian is about to ``bends``: what it would be if no cell were
+        hot, less what hot cells lack.
+        """
+        width = A.shape[1]
+        S[:] = 0.0
+        saturated(cells, max(int(hot[0]), 0), slope, zero_derivative, loss_p, A, S)
+        sums = np.zeros((order, width))
+        for k in range(order):
+            for i in range(offsets[k], offsets[k + 1]):
+                for r in range(width):
+                    sums[k, r] += A[i, r]
+        for k in range(order):
+            others = np.full(width, slope)
+            for j in range(order):
+                if j != k:
+                    others *= sums[j]
+            for i in range(offsets[k], offsets[k + 1]):
+                for r in range(width):
+                    whole = A[i, r] * others[r]
+                    rest = 1.0 - S[i, r] / whole if whole > 0.0 else 1.0
+                    bends[i * width + r] = BENDS * max(rest, FLATTEST)
+
     def root_steps(
         rows: kinds.Rows,
         x: kinds.Vector,
@@ -142,6 +174,9 @@ def make_root_steps(order: int) -> Any:
         g, new_g, new_v, d = np.empty(v.size), np.empty(v.size), np.empty(v.size), np.empty(v.size)
         given = rows, x, own_weights
         loss = gradient(given, blocks, loss_p, zeros, offsets, rank, cells, hot, scales, v, A, S, g)
+        bends = np.full(v.size, BENDS)
+        if most_hot > 0:
+            write_bends(cells, hot, zeros[0], blocks[4], loss_p, offsets, A, S, bends)
         gains = np.full(LAST, np.inf)
         memory[1], memory[2] = 0.0, 0.0
         for step in range(n_steps):
@@ -150,11 +185,12 @@ def make_root_steps(order: int) -> Any:
                 loss = gradient(
                     given, blocks, loss_p, zeros, offsets, rank, cells, hot, scales, v, A, S, g
                 )
-            direction(g, S_memory, Y_memory, memory, d)
+                write_bends(cells, hot, zeros[0], blocks[4], loss_p, offsets, A, S, bends)
+            direction(g, S_memory, Y_memory, memory, bends, d)
             slope = inner(g, d)
             if not slope < 0.0:
                 memory[0] = 0.0
-                direction(g, S_memory, Y_memory, memory, d)
+                direction(g, S_memory, Y_memory, memory, bends, d)
                 slope = inner(g, d)
             length, taken, trial = 1.0, False, loss
             for _ in range(MOST_TRIALS):

@@ -1,9 +1,9 @@
 """A population of mixtures that is bred on the nonzeros of a sparse tensor, or on a sample of them.
 
 A start is a wide mixture whose components are merged one by one, with passes in between. A child
-is made of two mixtures: components that they share are averaged, the others of both stand side by
-side and are merged in the same way, which can keep the best of either. A child that has the
-components of a member takes its place if it is lower, so that mixtures stay different.
+is made of two mixtures: it has the components that they share, and some of the others of both,
+drawn at random. A child that has the components of a member takes its place if it is lower, so that
+mixtures stay different.
 
 Counts cost least, and their loss leads near the solutions of others: where empty cells have a loss
 of their own, as yes/no data has, mixtures are bred as counts first, and then under that loss.
@@ -43,24 +43,23 @@ FOUND_AGAIN = 0.02
 their resolution."""
 LEAST, MOST = 2, 16
 """The smallest and the largest number of members."""
-WORK, CHILDREN_WORK, CHILDREN = 3e5, 8e5, 6
-"""A population has as many members as make a pass over all of them so many entries, and children in
-the same way, but no more than these for each member."""
+WORK, CHILDREN_WORK = 3e5, 4e6
+"""A population has as many members as make a pass over all of them so many entries, and no more
+children than make a pass over all of those so many."""
+HOPELESS = 0.05
+"""A child whose first steps leave it further above the worst member than this share of the
+resolution makes no more of them."""
 BATCH = 4
 """Number of mixtures that are made side by side, whatever the number of threads."""
-PATIENCE, OWN_PATIENCE = 2, 8
-"""Number of children that may come without a lower loss before breeding ends: for each member of a
-population of counts; and of one under a loss of its own, where they take longer."""
-GAIN = 1e-3
-"""The share of the resolution by which a loss must be lower to count as such."""
 LEFT = 1e-2
-"""The same for the last steps of a mixture under a loss of its own."""
+"""The share of the resolution that the last steps of a mixture under a loss of its own may
+gain."""
 LEAST_SAMPLE, EVENTS_A_PARAMETER = 1 << 15, 2
 """The least number of nonzeros of a sample, and of nonzeros for each parameter."""
 
 
 class Schedule(NamedTuple):
-    """How many passes a mixture makes, and how many events smooth them."""
+    """How many passes a start makes, and how many events smooth them."""
 
     first: int
     """Passes before the first merge."""
@@ -68,14 +67,35 @@ class Schedule(NamedTuple):
     """Passes after each merge."""
     smoothing: float
     last: int
-    """Passes at the end, which are not smoothed; under a loss of their own, quasi-Newton steps."""
+    """Passes at the end, which are not smoothed."""
 
 
-START, CHILD = Schedule(15, 6, 3.0, 10), Schedule(3, 6, 1.0, 10)
-SAMPLED_START, SAMPLED_CHILD = Schedule(15, 1, 3.0, 10), Schedule(3, 1, 3.0, 10)
+class Breeding(NamedTuple):
+    """How many steps a child makes, and how many children there are."""
+
+    smoothed: int
+    """Passes that come first, smoothed so that entries that are 0 in a parent can grow."""
+    rough: int
+    """Quasi-Newton steps that follow under a loss of its own, where small cells count roughly."""
+    last: int
+    """Passes of a child that may take a place; under a loss of its own, quasi-Newton steps."""
+    children: int
+    """The largest number of children for each member."""
+    patience: int
+    """How many of them may come in a row without a lower loss before breeding ends."""
+    gain: float
+    """The share of the resolution by which a loss must be lower to count as such."""
+
+
+START = Schedule(15, 6, 3.0, 10)
+SAMPLED_START = Schedule(15, 1, 3.0, 10)
+WHOLE = Breeding(12, 0, 25, 12, 3, 1e-3)
+SAMPLED = Breeding(12, 0, 25, 6, 1, 1e-2)
 """The care that a sample asks for, which does not tell small differences apart."""
-OWN_CHILD = Schedule(3, 3, 0.3, 25)
-FIRST_OWN_PASSES, OWN_MEMBERS = 5, 4
+AS_COUNTS, OWN = Breeding(6, 0, 15, 6, 2, 1e-3), Breeding(4, 8, 25, 12, 3, 1e-3)
+"""The care of counts that come under a loss of their own later on, and of the latter."""
+CHILD_SMOOTHING = 0.3
+FIRST_OWN_PASSES, OWN_MEMBERS = 5, 8
 """Number of passes before quasi-Newton steps when counts come under a loss of their own, and of
 members that do."""
 
@@ -124,12 +144,12 @@ class Population:
         self.nnz = storage.n_stored
         entries = max(self.nnz, sum(storage.shape))
         self.size = min(max(round(WORK / entries), LEAST), MOST)
-        self.n_children = min(round(CHILDREN_WORK / entries), CHILDREN * self.size)
+        self.most_children = int(CHILDREN_WORK / entries)
         self.resolution = 0.5 * self.problem.freedom
-        self.start, self.child = START, CHILD
-        if not self.whole:
-            self.start, self.child = SAMPLED_START, SAMPLED_CHILD
-            self.n_children = min(self.n_children, self.size)
+        self.start = START if self.whole else SAMPLED_START
+        self.breeding = WHOLE if self.whole else SAMPLED
+        if self.own is not None:
+            self.breeding = AS_COUNTS
 
     @staticmethod
     def knows(loss: Loss, whole: bool) -> bool:
@@ -144,7 +164,7 @@ class Population:
             while len(members) < self.size and not self._is_over:
                 count = min(BATCH, self.size - len(members))
                 members += self._side_by_side([self._new_start() for _ in range(count)])
-            members = self._breed_counts(members)
+            members = self._breed(members, self.breeding, self._grown_as_counts)
         members.sort(key=attrgetter("loss"))
         if self.own is None:
             return members
@@ -154,59 +174,64 @@ class Population:
         return self.bred_on(own) if own else members
 
     def _is_found_again(self, one: Member, two: Member) -> bool:
-        """Whether two starts have found the same; of a sample, which has other minima than the
-        data, what is as low will do."""
-        if abs(one.loss - two.loss) > FOUND_AGAIN * self.resolution:
-            return False
-        return not self.whole or are_twins(one.mixture, two.mixture)
+        """Whether two starts have found the same."""
+        close = abs(one.loss - two.loss) <= FOUND_AGAIN * self.resolution
+        return close and are_twins(one.mixture, two.mixture)
 
     def bred_on(self, members: list[Member]) -> list[Member]:
         """Breed members that were bred before, under the loss of the problem."""
-        if self.rough is not None:
-            return self._breed(members, partial(self._child, self.rough, OWN_CHILD), OWN_PATIENCE)
-        return self._breed_counts(members)
-
-    def _breed_counts(self, members: list[Member]) -> list[Member]:
-        return self._breed(
-            members, partial(self._child, self.counts, self.child), PATIENCE * self.size
-        )
+        if self.own is None:
+            return self._breed(members, self.breeding, self._grown_as_counts)
+        return self._breed(members, OWN, self._grown)
 
     def _breed(
         self,
         members: list[Member],
-        child: Callable[[Mixture, Mixture], Member],
-        most_in_vain: int,
+        breeding: Breeding,
+        grown: Callable[[Mixture, float], Member],
     ) -> list[Member]:
         """Put children in the places of worse members while that gains something."""
         members = sorted(members, key=attrgetter("loss"))
-        patience, tried = most_in_vain, set[tuple[int, int]]()
-        everyone = {id(each.mixture): each.mixture for each in members}
-        for _ in range(0, self.n_children, BATCH):
-            pairs = self._new_pairs(members, tried)
-            if self._is_over or patience <= 0 or not pairs:
+        most_in_vain = patience = breeding.patience * len(members)
+        most = min(breeding.children * len(members), self.most_children)
+        for _ in range(0, most, BATCH):
+            bar = members[-1].loss + HOPELESS * self.resolution
+            wanted = [partial(grown, child, bar) for child in self._new_children(members)]
+            if self._is_over or patience <= 0 or not wanted:
                 break
             lowest = members[0].loss
-            for born in self._side_by_side([partial(child, *pair) for pair in pairs]):
-                everyone[id(born.mixture)] = born.mixture
+            for born in self._side_by_side(wanted):
                 self._admit(members, born)
-            gained = members[0].loss < lowest - GAIN * self.resolution
+            gained = members[0].loss < lowest - breeding.gain * self.resolution
             patience = most_in_vain if gained else patience - BATCH
         return members
 
-    def _new_pairs(
-        self, members: list[Member], tried: set[tuple[int, int]]
-    ) -> list[tuple[Mixture, Mixture]]:
-        """Some pairs of members that had no child yet."""
-        mixtures = [each.mixture for each in members]
-        free = [
-            (one, two)
-            for k, one in enumerate(mixtures)
-            for two in mixtures[:k]
-            if (id(one), id(two)) not in tried and (id(two), id(one)) not in tried
-        ]
-        chosen = self.rng.permutation(len(free))[:BATCH]
-        tried.update((id(free[k][0]), id(free[k][1])) for k in chosen)
-        return [free[k] for k in chosen]
+    def _new_children(self, members: list[Member]) -> list[Mixture]:
+        """Some children, before their first step, of pairs of members that differ."""
+        children = []
+        for _ in range(BATCH if len(members) > 1 else 0):
+            one, two = self.rng.choice(len(members), 2, replace=False)
+            children.append(mixed(members[one].mixture, members[two].mixture, self.rng))
+        return [child for child in children if child is not None]
+
+    def _grown_as_counts(self, child: Mixture, bar: float) -> Member:
+        """A child after some passes; few of them where its loss stays above a bar."""
+        breeding = self.breeding
+        found = Member(*self.counts.improved(child, breeding.smoothed, CHILD_SMOOTHING))
+        if found.loss > bar:
+            return found
+        return Member(*self.counts.improved(found.mixture, breeding.last, 0.0))
+
+    def _grown(self, child: Mixture, bar: float) -> Member:
+        """A child after some steps under the loss of the problem; few of them where its loss stays
+        above a bar.
+        """
+        assert self.rough is not None
+        _, child = self.rough.improved(child, OWN.smoothed, CHILD_SMOOTHING)
+        found = self.rough.descended(child, OWN.rough, LEFT * self.resolution)
+        if found.loss <= bar:
+            return self._descended(found.mixture, OWN.last)
+        return Member(found.loss, found.mixture)
 
     @property
     def _is_over(self) -> bool:
@@ -216,7 +241,7 @@ class Population:
 
     def _admit(self, members: list[Member], child: Member) -> None:
         """Put a child in the place of its twin or of the worst, if it is better."""
-        if not math.isfinite(child.loss):
+        if not child.loss < members[-1].loss:
             return
         place = next(
             (k for k, other in enumerate(members) if are_twins(child.mixture, other.mixture)),
@@ -242,20 +267,16 @@ class Population:
     def _new_start(self) -> Callable[[], Member]:
         factors = marginal_factors(self.as_counts, math.ceil(WIDTH * self.problem.rank), self.rng)
         wide = Mixture.of(stack(factors), self.problem.shape)
-        return partial(self._merged, self.counts, self.start, wide)
+        return partial(self._merged, wide)
 
-    def _child(self, bursts: Bursts, schedule: Schedule, one: Mixture, two: Mixture) -> Member:
-        return self._merged(bursts, schedule, crossed(one, two))
-
-    def _merged(self, bursts: Bursts, schedule: Schedule, mixture: Mixture) -> Member:
+    def _merged(self, mixture: Mixture) -> Member:
         """A wide mixture after merges of its components to the rank, with passes in between."""
-        _, mixture = bursts.improved(mixture, schedule.first, schedule.smoothing)
+        schedule = self.start
+        _, mixture = self.counts.improved(mixture, schedule.first, schedule.smoothing)
         while mixture.rank > self.problem.rank:
             mixture = merged_by_information(mixture, mixture.rank - 1)
-            _, mixture = bursts.improved(mixture, schedule.between, schedule.smoothing)
-        if bursts is self.rough:
-            return self._descended(mixture, schedule.last)
-        return Member(*bursts.improved(mixture, schedule.last, 0.0))
+            _, mixture = self.counts.improved(mixture, schedule.between, schedule.smoothing)
+        return Member(*self.counts.improved(mixture, schedule.last, 0.0))
 
     def _under_own_loss(self, mixture: Mixture) -> Member:
         """A mixture of counts, brought to the level of the data under the loss of the problem."""
@@ -264,7 +285,7 @@ class Population:
         level = self.problem.loss.link(mean) / max(mean, 1e-300)
         raised = Mixture(mixture.columns, level * mixture.weights, mixture.shape)
         _, raised = self.rough.improved(raised, FIRST_OWN_PASSES, 0.0)
-        return self._descended(raised, OWN_CHILD.last)
+        return self._descended(raised, OWN.last)
 
     def _descended(self, mixture: Mixture, n_steps: int) -> Member:
         assert self.own is not None
@@ -285,18 +306,22 @@ def are_twins(one: Mixture, two: Mixture) -> bool:
     return bool((paired(one, two)[2] >= TWINS).all())
 
 
-def crossed(one: Mixture, two: Mixture) -> Mixture:
-    """The average of two mixtures: components that they share, and all others at half their
-    weights.
+def mixed(one: Mixture, two: Mixture, rng: np.random.Generator) -> Mixture | None:
+    """A child of two mixtures: the components that they share, and some of the others of both,
+    drawn at random; None where they share all.
     """
     mine, yours, cosines = paired(one, two)
     same = cosines >= TWINS
-    halves = 0.5 * one.weights, 0.5 * two.weights
-    weights = halves[0][mine[same]] + halves[1][yours[same]]
-    shared = halves[0][mine[same]] * one.columns[:, mine[same]]
-    shared += halves[1][yours[same]] * two.columns[:, yours[same]]
-    columns = [shared / np.maximum(weights, 1e-300)]
-    columns += [one.columns[:, mine[~same]], two.columns[:, yours[~same]]]
-    all_weights = [weights, halves[0][mine[~same]], halves[1][yours[~same]]]
-    whole = np.ascontiguousarray(np.hstack(columns))
-    return Mixture(whole, np.concatenate(all_weights), one.shape)
+    n_others = int((~same).sum())
+    if n_others == 0:
+        return None
+    drawn = rng.permutation(2 * n_others)[:n_others]
+    first, second = drawn[drawn < n_others], drawn[drawn >= n_others] - n_others
+    from_one, from_two = mine[~same][first], yours[~same][second]
+    if rng.random() < 0.5:
+        from_one = np.concatenate([mine[same], from_one])
+    else:
+        from_two = np.concatenate([yours[same], from_two])
+    columns = np.hstack([one.columns[:, from_one], two.columns[:, from_two]])
+    weights = np.concatenate([one.weights[from_one], two.weights[from_two]])
+    return Mixture(np.ascontiguousarray(columns), weights, one.shape)
