@@ -274,6 +274,11 @@ def test_predict_refuses_cells_that_are_not_there(cells, fitted):
         fitted.predict(cells)
 
 
+def test_predict_says_what_takes_data(fitted):
+    with pytest.raises(InvalidParameterError, match=r"transform, and full\(\)"):
+        fitted.predict(X[:2])
+
+
 def test_before_fit_there_is_nothing_to_ask():
     est = SmartCPD()
     with pytest.raises(NotFittedError):

@@ -18,6 +18,7 @@ from smartcpd.errors import (
     InvalidDataError,
     InvalidParameterError,
     MissingExtraError,
+    ModelNotFoundError,
 )
 
 quick = settings(
@@ -314,6 +315,19 @@ class TestFiles:
         assert written == tmp_path / f"{stem}.npz"
         assert {p.name for p in tmp_path.iterdir()} == {f"{stem}.npz", f"{stem}.json"}
         assert CPModel.load(tmp_path / stem).rank == CPModel.load(f"{written}").rank == 3
+
+    def test_the_folder_of_a_run_is_taken_too(self, tmp_path):
+        (tmp_path / "run").mkdir()
+        random_model(seed=1).save(tmp_path / "run" / "model")
+        assert CPModel.load(tmp_path / "run").rank == 3
+        random_model(seed=2).save(tmp_path / "run")  # beside the folder, and of its name
+        np.testing.assert_array_equal(
+            CPModel.load(tmp_path / "run").weights, random_model(seed=2).weights
+        )
+
+    def test_an_empty_folder_is_no_model(self, tmp_path):
+        with pytest.raises(ModelNotFoundError, match=r"model.npz does not exist"):
+            CPModel.load(tmp_path)
 
     def test_the_json_can_be_read_by_people(self, tmp_path):
         random_model(loss_function="beta(0.5)").save(tmp_path / "m")

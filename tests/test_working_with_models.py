@@ -288,6 +288,11 @@ def test_progress_in_a_notebook(monkeypatch):
     assert NotebookLine.here() is None
 
 
+def test_a_guess_at_how_models_are_read_is_answered():
+    with pytest.raises(AttributeError, match=r"smartcpd\.CPModel\.load"):
+        smartcpd.load  # noqa: B018
+
+
 def test_names_of_the_package_are_complete():
     assert set(dir(smartcpd)) >= {*smartcpd.__all__, *smartcpd.FURTHER}
     for name in dir(smartcpd):

@@ -139,7 +139,8 @@ def __getattr__(name: str) -> Any:
     elif name in __all__ or name in FURTHER:
         found = import_module(f"smartcpd.{name}")
     else:
-        raise AttributeError(f"module 'smartcpd' has no attribute {name!r}")
+        hint = "; models are read by smartcpd.CPModel.load(path)" if name == "load" else ""
+        raise AttributeError(f"module 'smartcpd' has no attribute {name!r}{hint}")
     globals()[name] = found
     return found
 

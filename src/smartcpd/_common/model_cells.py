@@ -71,7 +71,8 @@ def checked_indices(indices: Any, shape: tuple[int, ...]) -> list[np.ndarray]:
         if table.ndim != 2 or table.shape[1] != N:
             raise InvalidParameterError(
                 f"indices must have one row a cell and {N} columns, one a mode; "
-                f"got shape {table.shape}. For one array a mode, pass a tuple."
+                f"got shape {table.shape}. For one array a mode, pass a tuple; data of new slices "
+                "goes to transform, and full() of the model gives all cells."
             )
         columns = list(table.T)
     for n, (i, size) in enumerate(zip(columns, shape, strict=True)):

@@ -330,7 +330,9 @@ class MeetsNewData(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         Parameters
         ----------
         indices : (n x order) array of int, or labels
-            A cell a row, by numbers or by labels, as `CPModel.mean` takes them.
+            A cell a row, by numbers or by labels, as `CPModel.mean` takes them. Cells without data
+            are ``np.argwhere(np.isnan(X))``; ``model_.full()`` gives all cells, and `transform`
+            takes new slices.
 
         Returns
         -------

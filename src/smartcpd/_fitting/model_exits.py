@@ -48,12 +48,12 @@ class GoesElsewhere:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], loss: Loss | str | None = None) -> Self:
-        """Read a model written by `save`.
+        """Read a model written by `save`, or by ``smartcpd fit``.
 
         Parameters
         ----------
         path : path
-            The path, with or without the suffix .npz.
+            The path, with or without the suffix .npz, or the folder of a run.
         loss : Loss or str, optional
             Used instead of the saved loss. A model fitted under a custom loss needs it, because
             functions are not saved.

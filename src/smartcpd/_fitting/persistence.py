@@ -22,6 +22,8 @@ from smartcpd.losses import Loss
 
 FORMAT = "smartcpd-model"
 FORMAT_VERSION = 1
+RUN_MODEL = "model"
+"""The name of the model in the folder of a run."""
 
 
 def save(model: CPModel, path: str | os.PathLike[str], run: dict[str, Any] | None = None) -> Path:
@@ -54,6 +56,8 @@ def tell(path: str | os.PathLike[str], run: dict[str, Any]) -> None:
 def load(path: str | os.PathLike[str], loss: Loss | str | None = None) -> CPModel:
     """Read what `save` wrote; see `CPModel.load`."""
     npz, header = _paths(path)
+    if Path(path).is_dir() and not npz.is_file():
+        npz, header = _paths(Path(path) / RUN_MODEL)
     for file in (npz, header):
         if not file.is_file():
             raise ModelNotFoundError(

@@ -44,7 +44,7 @@ class RunFolder:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-        self.model = self.path / "model"
+        self.model = self.path / persistence.RUN_MODEL
         """The path of the model, without a suffix."""
         self.header = self.path / "model.json"
         self.report = self.path / "report.html"
