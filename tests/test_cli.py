@@ -294,6 +294,15 @@ class TestOtherCommands:
         assert "smartcpd fit events.csv --modes date,hour,area,kind" in out
         assert json.loads(run("check", events, "--json")[1])["rows"] == 3000
 
+    def test_lost_rows_are_told_once(self, tmp_path):
+        rows = (f"{'abc'[i % 3]},{'xy '[i % 3 if i < 9 else 0].strip()}\n" for i in range(60))
+        (tmp_path / "t.csv").write_text("shop,kind\n" + "".join(rows))
+        sentence = "3 of 60 rows are left out: 'kind' is missing or empty."
+        done = program("check", "t.csv", cwd=tmp_path)
+        assert (done.stdout.count(sentence), done.stderr) == (1, "")
+        done = program("fit", "t.csv", "--modes", "shop,kind", "-r", 1, cwd=tmp_path)
+        assert done.stderr.count("3 of 60 rows") == done.stdout.count(sentence) == 1
+
     def test_check_a_tensor(self, run, tmp_path):
         (tmp_path / "X.tns").write_text("1 1 1 2\n1 1 1 3\n2 4 1 1\n")
         code, out, _ = run("check", "X.tns")
@@ -371,6 +380,15 @@ class TestBadInput:
         np.save("X.npy", -np.ones((3, 4, 5)))
         found = self.refused(run, "fit", "X.npy", "--loss", "poisson")
         assert "X[0, 0, 0] is -1.0: loss 'poisson' needs counts" in found
+
+    def test_refunds_of_a_table(self, run, tmp_path):
+        rows = (f"{'abc'[i % 3]},{'xy'[i % 2]},{5 - 500 * (i == 7)}\n" for i in range(60))
+        (tmp_path / "sales.csv").write_text("shop,kind,paid\n" + "".join(rows))
+        words = ("fit", "sales.csv", "--modes", "shop,kind", "--value", "paid", "-r", 1)
+        found = self.refused(run, *words, "--loss", "poisson")
+        assert "leave rows below zero out with --where 'paid >= 0'" in found
+        notes = json.loads(run(*words, "--json")[1])["notes"]
+        assert any(note.startswith("1 of 60 values of 'paid' is negative") for note in notes)
 
     def test_amounts_with_poisson_are_measured_by_divergence(self, run):
         np.save("X.npy", np.random.default_rng(0).gamma(2.0, 1.0, (6, 5, 4)))

@@ -73,7 +73,7 @@ class TestTables:
         assert (code, "if it names columns, say --header" in out) == (0, True)
         found = json.loads(run("check", "t.tsv", "--no-header", "--json")[1])
         assert found["rows"] == 3
-        assert found["command"].endswith("--modes column0,column1,column2 --no-header")
+        assert found["command"].endswith("--modes column0,column1,column2 --no-header --rank 3")
         modes = ("--modes", "column0,column1,column2")
         code, _, err = run("fit", "t.tsv", *modes, "--no-header", "-r", 1, "-q")
         assert code == 0, err

@@ -569,7 +569,7 @@ def test_a_wide_table(tmp_path):
     assert labelled.tensor.absent == "unobserved"
     assert labelled.tensor.nnz == 23
     found = check_table(str(tmp_path / "t.csv"))
-    assert found["command"].endswith("--modes place,month --melt JAN:APR=month")
+    assert found["command"].endswith("--modes place,month --melt JAN:APR=month --rank 3")
     frame = wide.replace("NA", np.nan).infer_objects()
     again = from_table(frame, "place,month", melt={"month": months})
     np.testing.assert_array_equal(again.tensor.values, labelled.tensor.values)

@@ -13,6 +13,7 @@ CITIES, YEARS = ("Aarau", "Bern", "Chur", "Davos"), range(2010, 2020)
 RNG = random.Random(1)
 ROWS = [(city, year, RNG.randint(5, 90)) for city in CITIES for year in YEARS]
 TOTAL = sum(value for *_, value in ROWS)
+REFUND = next(value for city, year, value in ROWS if (city, year) == ("Bern", 2012))
 BY_YEAR = [("Total", year, sum(v for _, y, v in ROWS if y == year)) for year in YEARS]
 NAMES = ("station", "year", "rain")
 HEADER = "station,year,rain\n"
@@ -67,6 +68,13 @@ HABITS = [
     Habit("a word", HEADER + changed(lambda v, i: "x", 9), without(), says="na='x'"),
     Habit("a placeholder", HEADER + changed(lambda v, i: -9999, 9), without() - 5 * 9999,
           says="na='-9999'"),
+    Habit("refunds", HEADER.replace("rain", "sum paid")
+          + lines((c, y, -v if y == 2012 and c == "Bern" else v) for c, y, v in ROWS),
+          TOTAL - REFUND, "1 of 40 values of 'sum paid' is negative (refunds",
+          options="--modes station,year --value 'sum paid' --where '\"sum paid\" >= 0'"),
+    Habit("frost", HEADER.replace("rain", "tempMin")
+          + lines((c, y, -v if y == 2012 and c == "Bern" else v) for c, y, v in ROWS),
+          TOTAL - 2 * REFUND, options="--modes station,year --value tempMin"),
     Habit("totals", HEADER + lines(ROWS + BY_YEAR), 2 * TOTAL, "is the sum of", shape=(5, 10)),
     Habit("spellings", HEADER + lines((c.upper() if y > 2018 else c, y, v) for c, y, v in ROWS),
           says="differ in upper and lower case", shape=(8, 10)),
@@ -107,7 +115,7 @@ def test_the_suggested_command_reads_it_right(habit, tmp_path):
     path = tmp_path / "table.csv"
     path.write_text(habit.text)
     found = check_table(str(path))
-    assert found["command"].partition(f"{path} ")[2] == habit.options
+    assert found["command"].partition(f"{path} ")[2] == f"{habit.options} --rank 3"
     assert found["tried"]["total"] == habit.total
     assert tuple(found["tried"]["shape"]) == habit.shape
     assert habit.says in " ".join(found["advice"])
@@ -130,6 +138,15 @@ def test_what_cannot_be_read_is_said_with_the_option(text, words, tmp_path):
     found = check_table(str(path))
     assert found["command"] is None
     assert words in " ".join(found["advice"])
+
+
+def test_remarks_that_most_rows_do_without_are_no_mode(tmp_path):
+    path = tmp_path / "table.csv"
+    noted = ((*row, "" if i % 5 else f"asked {i % 3}") for i, row in enumerate(ROWS))
+    path.write_text("station,year,rain,note\n" + lines(noted))
+    found = check_table(str(path))
+    assert found["columns"][3]["advice"] == "hardly: 80% of the rows have none"
+    assert "fill it down" not in " ".join(found["advice"])
 
 
 def test_a_letter_belongs_to_a_code_unless_it_is_the_value(tmp_path):

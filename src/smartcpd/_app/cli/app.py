@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import logging
 import os
 import sys
 import warnings
@@ -168,6 +169,8 @@ def commanded(arguments: Sequence[str] | None = None) -> None:
         given.insert(0, "--debug")
     else:
         warnings.showwarning = _warn
+    # Commands print what notes of tables say; the log would say it once more.
+    logging.getLogger("smartcpd.tables").addHandler(logging.NullHandler())
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             # A label that the terminal cannot show must not end the program.

@@ -22,7 +22,7 @@ from smartcpd._app.cli.inputs import (
     load,
     needs,
     opened,
-    refuse_zeros,
+    refuse_values,
     source_facts,
     stem,
 )
@@ -125,7 +125,7 @@ class Job:
             X = self.names.on_modes(said_of(X, exposure))
         signals.heed()
         chosen = choose_loss(X) if known is None else as_chosen(X, known)
-        refuse_zeros(X, chosen.loss)
+        refuse_values(X, chosen.loss, self.table.value)
         selected = None
         rank = self.rank
         if rank is None:

@@ -14,6 +14,7 @@ from smartcpd._app.cli.options import in_flags
 from smartcpd._app.cli.table_options import TableOptions
 from smartcpd._data.files import is_tensor_file, read, split
 from smartcpd._data.tables.account import WARNING
+from smartcpd._data.tables.remarks import quoted
 from smartcpd._data.tables.wishes import joined
 from smartcpd.errors import InvalidParameterError
 
@@ -68,10 +69,18 @@ def needs(X: Any, rank: int, loss: Any) -> list[str]:
     return [f"X is {storage.fit_needs(rank, loss)}."]
 
 
-def refuse_zeros(X: Any, loss: Any) -> None:
-    """Raise an error for zeros under a loss that goes to infinity there."""
+def refuse_values(X: Any, loss: Any, value: str | None) -> None:
+    """Raise an error for zeros under a loss that goes to infinity there, and for numbers below zero
+    in the column ``value`` of a table under a loss that knows none.
+    """
     from smartcpd._data.opening import as_storage
 
+    least, allowed = loss.data.value
+    if value is not None and as_storage(X).lowest() < least:
+        raise InvalidParameterError(
+            f"A cell holds {as_storage(X).lowest():g}: leave rows below zero out with --where "
+            f"{shlex.quote(f'{quoted(value)} >= 0')}, as loss '{loss}' needs {allowed}."
+        )
     if not loss.allows_zeros and as_storage(X).lowest() == 0:
         raise InvalidParameterError(
             f"The data has zeros, and loss '{loss}' goes to infinity there. Use --loss "

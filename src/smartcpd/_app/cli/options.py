@@ -33,7 +33,9 @@ RunPath = Annotated[
     Path, typer.Argument(help="Folder of a run, or a model saved in Python.", metavar="DIR")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results only, no progress.")]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Print the last line alone, no progress.")
+]
 
 
 def flag(parameter: str) -> str:

@@ -6,10 +6,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from smartcpd._data.tables.account import REFUSED
 from smartcpd._data.tables.columns import Column, Family
 from smartcpd._data.tables.kinds import TIMELY
 from smartcpd._data.tables.missing import MISSING_VALUES
 from smartcpd._data.tables.numerals import looks_like_number
+from smartcpd._data.tables.remarks import about_negatives
 
 FEW, MANY = 2, 5_000
 """A column with a number of labels between these makes a good mode as it is."""
@@ -63,6 +65,8 @@ class Facts:
     middle: tuple[float | None, float | None]
     """The range of numbers without the five per cent at either end."""
     examples: Sequence[str] = ()
+    negative: int = 0
+    """Number of values below zero."""
 
     @property
     def name(self) -> str:
@@ -138,6 +142,11 @@ class Facts:
         return named or (self.column.family is Family.REAL and self.different > FEW_NUMBERS)
 
     @property
+    def about_negatives(self) -> str:
+        """What is said where few values are below zero."""
+        return about_negatives(self.name, self.negative, self.rows - self.missing)
+
+    @property
     def is_value(self) -> bool:
         """Whether it could be what cells hold without many rows being lost."""
         most = MOST_MISSING if self.column.family is Family.REAL else MOST_LOST
@@ -177,7 +186,8 @@ class Facts:
             return "looks like an identifier"
         if self.different > MANY:
             return f"with --top {KEPT}" + ("; or --bin 20q" if family is Family.WHOLE else "")
-        return "yes"
+        share = self.missing / self.rows
+        return f"hardly: {share:.0%} of the rows have none" if share > REFUSED else "yes"
 
     @property
     def grid_width(self) -> str:

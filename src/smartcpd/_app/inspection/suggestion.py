@@ -32,11 +32,14 @@ from smartcpd._data.storage.parts import stored_cells
 from smartcpd._data.tables.build import from_table
 from smartcpd._data.tables.columns import Family
 from smartcpd._data.tables.periods import MOST_USUAL_BINS, Period
+from smartcpd._data.tables.remarks import quoted
 from smartcpd._data.tables.sources import Source
 from smartcpd._data.tables.sql import SOURCE, one_row
 from smartcpd._data.tables.wishes import joined
 from smartcpd.errors import SmartCPDError
 
+SOME_RANK = ("--rank", "3")
+OTHER_RANKS = "--rank auto in its place finds the number of components, which takes longer."
 MOST_MODES = 4
 FOOTNOTES = 3
 """Number of lines without a value that may be something else than rows."""
@@ -74,6 +77,8 @@ class Plan:
     """The order of day and month, where it cannot be told."""
     absent: str = ""
     """What cells without a value are, where it is not what they are by default."""
+    where: str = ""
+    """The condition that leaves out the few values below zero."""
 
     def parameters(self) -> dict[str, Any]:
         found: dict[str, Any] = {"modes": self.modes}
@@ -90,6 +95,8 @@ class Plan:
             found["date_format"] = self.order
         if self.absent:
             found["absent"] = self.absent
+        if self.where:
+            found["where"] = self.where
         return found
 
     def words(self) -> list[str]:
@@ -106,6 +113,8 @@ class Plan:
             words += ["--date-format", self.order]
         if self.absent:
             words += ["--absent", self.absent]
+        if self.where:
+            words += ["--where", self.where]
         return words
 
 
@@ -130,14 +139,14 @@ def suggested(
             plan.modes.remove(_weakest(plan, found))
             continue
         values = stored_cells(X.tensor)[1]
-        command = shlex.join(["smartcpd", "fit", path, *plan.words(), *words])
+        command = shlex.join(["smartcpd", "fit", path, *plan.words(), *words, *SOME_RANK])
         tried = {
             "shape": list(X.shape),
             "nonzeros": values.size,
             "total": float(values.sum(dtype=np.float64)),
             "notes": list(X.notes),
         }
-        return command, tried, [f"To begin with: {command}"]
+        return command, tried, [f"To begin with: {command}", OTHER_RANKS]
     if trouble:
         return None, None, [f"No command can be suggested: {trouble}"]
     if sum(facts.different >= FEW for facts in found) < FEW:
@@ -181,6 +190,8 @@ def planned(source: Source, found: Sequence[Facts]) -> Plan:
         if answers is not None:
             return answers
     plan.absent = _absent(plan.value, found)
+    if any(f.name == plan.value and f.about_negatives for f in found):
+        plan.where = f"{quoted(str(plan.value))} >= 0"
     if wide is not None:
         labels = labels_of_rows(usable, labels)
     times = [f for f in usable if f.column.family in DATES]

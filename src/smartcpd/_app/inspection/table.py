@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
+from itertools import dropwhile, takewhile
 from typing import Any
 
 from smartcpd._app.inspection.facts import FEW, Facts
@@ -71,7 +72,13 @@ def check_table(
         "tried": tried,
         "advice": list(
             dict.fromkeys(
-                [*_about_missing(found), *guesses, *(tried or {}).get("notes", ()), *remarks]
+                [
+                    *_about_missing(found),
+                    *(f.about_negatives for f in found if plan.where and f.name == plan.value),
+                    *guesses,
+                    *(tried or {}).get("notes", ()),
+                    *remarks,
+                ]
             )
         ),
     }
@@ -90,14 +97,15 @@ def _facts(source: Source) -> list[Facts]:
             wanted += [_shown(column, f"{end}({value})") for end in ("min", "max")]
             if column.family in (Family.WHOLE, Family.REAL):
                 wanted += [f"CAST(quantile_cont({value}, {q}) AS DOUBLE)" for q in (0.05, 0.95)]
+                wanted.append(f"count(*) FILTER ({value} < 0)")
             else:
-                wanted += ["NULL", "NULL"]
+                wanted += ["NULL", "NULL", "0"]
         found = iter(
             one_row(source.sql(f"SELECT {', '.join(wanted)} FROM {SOURCE}")) if wanted else ()
         )
         facts = []
         for column in columns:
-            different, there, low, high, q05, q95 = (next(found) for _ in range(6))
+            different, there, low, high, q05, q95, negative = (next(found) for _ in range(7))
             examples = _examples(source, column)
             facts.append(
                 Facts(
@@ -109,6 +117,7 @@ def _facts(source: Source) -> list[Facts]:
                     high,
                     (q05, q95),
                     examples,
+                    negative,
                 )
             )
     return facts
@@ -166,6 +175,7 @@ def _described(facts: Facts, plan: Plan) -> dict[str, Any]:
 
 def _about_missing(found: Sequence[Facts]) -> list[str]:
     sentences = []
+    merged = _may_be_merged(found)
     for facts in found:
         column = facts.column
         if column.doubt:
@@ -183,7 +193,7 @@ def _about_missing(found: Sequence[Facts]) -> list[str]:
                 f"Column {column.name!r} is read as text, since too many values are not "
                 f"numbers{odd}; say na= with the words that mean missing."
             )
-        if column.family is Family.TEXT and facts.rows / 2 < facts.missing <= facts.rows - FEW:
+        if facts in merged:
             sentences.append(
                 f"Column {column.name!r} has a value in {facts.rows - facts.missing:,} of "
                 f"{facts.rows:,} rows; where it holds for the empty rows below as well, as merged "
@@ -195,3 +205,12 @@ def _about_missing(found: Sequence[Facts]) -> list[str]:
     if empty:
         sentences.append(f"Without any value: {', '.join(map(repr, empty))}.")
     return sentences
+
+
+def _may_be_merged(found: Sequence[Facts]) -> list[Facts]:
+    """The columns whose empty cells may belong to the text above them: those at the left, as
+    remarks that most rows do without stand at the right.
+    """
+    columns = dropwhile(lambda facts: facts.numbers_rows, found)
+    sparse = takewhile(lambda f: f.rows / 2 < f.missing <= f.rows - FEW, columns)
+    return [facts for facts in sparse if facts.column.family is Family.TEXT]

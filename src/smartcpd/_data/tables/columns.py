@@ -127,9 +127,10 @@ class Column:
             return f"is missing, or cannot be read ({self.unread})"
         if wanted is not None and self.family is Family.TEXT:
             return f"is missing or not {wanted}"
+        dates = "is missing or infinite" if self.reads is None else "is missing"
         return {
-            Family.DATE: "is missing or infinite",
-            Family.MOMENT: "is missing or infinite",
+            Family.DATE: dates,
+            Family.MOMENT: dates,
             Family.REAL: "is missing, not a number or infinite",
             Family.TEXT: "is missing or empty",
         }.get(self.family, "is missing")

@@ -1,5 +1,5 @@
 """What users should look at in a table that was read: totals among rows, labels that differ in
-upper and lower case only, numbers that stand for a missing value.
+upper and lower case only, numbers that stand for a missing value, few numbers below zero.
 """
 
 from __future__ import annotations
@@ -28,6 +28,15 @@ PLACEHOLDERS = frozenset(
     -float(digits) for digits in ("9", "99", "999", "9999", "99999", "999999", "99.9", "999.9")
 ) | {-88.0, -888.0, -8888.0, -99.99, -999.99, -9999.9}
 """Numbers below zero that stand for a missing value in many tables."""
+FEW_NEGATIVE = 0.05
+"""The share of numbers below zero up to which they are the exception."""
+SIGNED = re.compile(
+    r"temp(erature)?s?|degrees?|celsius|fahrenheit|profits?|balances?|change[sd]?|diff(erence)?s?|"
+    r"delta|growth|anomal(y|ies)|deviations?|net|levels?|scores?|elevations?|altitudes?|lat|lon|"
+    r"latitudes?|longitudes?|log|returns?|error",
+    re.IGNORECASE,
+)
+"""Words in names of columns whose numbers are below zero by their nature."""
 
 
 def about_labels(
@@ -53,11 +62,12 @@ def _totals(name: str, labels: list[str], places: np.ndarray, values: np.ndarray
     label = labels[found[0]]
     yield (
         f"{label!r} of {name!r} {verb} other labels, which then count twice; leave it out "
-        f"with where=\"{_quoted(name)} <> '{label.replace(chr(39), 2 * chr(39))}'\"."
+        f"with where=\"{quoted(name)} <> '{label.replace(chr(39), 2 * chr(39))}'\"."
     )
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """A column in an SQL condition, in quotes where it needs them."""
     return name if re.fullmatch(r"[A-Za-z_]\w*", name) else f'"{name}"'
 
 
@@ -75,9 +85,15 @@ def _spellings(name: str, labels: list[str]) -> Iterator[str]:
 
 
 def about_values(rows: TableRows, measure: Measure) -> Iterator[str]:
-    """Point out a number that stands for a missing value, such as -999."""
+    """Point out a number that stands for a missing value, such as -999, and the few numbers below
+    zero of a column that has none by its nature.
+    """
     lowest, value = measure.lowest, measure.value()
-    if lowest is None or float(lowest) not in PLACEHOLDERS or measure.column is None:
+    if lowest is None or lowest >= 0 or measure.column is None:
+        return
+    if float(lowest) not in PLACEHOLDERS:
+        query = f"SELECT count(*) FILTER ({value} < 0), count({value}) FROM {rows.table}"
+        yield about_negatives(measure.column.name, *one_row(rows.sql(query)))
         return
     least = number(float(lowest))
     count, others = one_row(
@@ -92,3 +108,18 @@ def about_values(rows: TableRows, measure: Measure) -> Iterator[str]:
             f"{float(lowest):g} stands in {count:,} rows of {name!r}, whose other values "
             f"are {float(others):g} or more; if it means missing, say na='{float(lowest):g}'."
         )
+
+
+def about_negatives(name: str, negative: int, values: int) -> str:
+    """Say how the few numbers below zero of a column can be left out; nothing if they are not few,
+    or none, or belong there.
+    """
+    words = re.split(r"[_\W]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", name))
+    if not 0 < negative < FEW_NEGATIVE * values or any(map(SIGNED.fullmatch, words)):
+        return ""
+    verb = "is" if negative == 1 else "are"
+    return (
+        f"{negative:,} of {values:,} values of {name!r} {verb} negative (refunds, corrections?), "
+        f'and one such cell rules out the losses of counts and amounts; where="{quoted(name)} >= 0"'
+        f" leaves {'it' if negative == 1 else 'them'} out."
+    )
