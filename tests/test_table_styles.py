@@ -1,7 +1,5 @@
 """Tables in the styles of portals, logs and spreadsheets: read exactly, or refused in words."""
 
-import shlex
-
 import numpy as np
 import pytest
 

@@ -61,8 +61,9 @@ def smartcpd_tuned() -> Contender:
     return ours(
         tuned("SmartCPD"),
         "solver smd with this package's defaults: a start on the scale of the data with 1.5 R "
-        "components, merged after a few epochs, a second look for missed ones, adagrad scaled to the "
-        "first gradients, tail averages; of sparse data the nonzeros, with the zeros in closed form",
+        "components, merged after a few epochs, a second look for missed ones, adagrad scaled to "
+        "the first gradients, tail averages; of sparse data the nonzeros, with the zeros in closed "
+        "form",
         lambda task: {"solver": "smd", "n_fibers": task.n_fibers},
         samples=True,
     )
