@@ -215,6 +215,33 @@ class TestOpenRankAndNames:
         code, _, err = run("fit", "X.npy", "-r", 2, "--name", name)
         assert (code > 0, words in " ".join(err.split())) == (True, True)
 
+    def test_a_run_may_be_named_later(self, run):
+        np.save("X.npy", np.random.default_rng(0).poisson(2, (4, 3)))
+        run("fit", "X.npy", "-r", 2, "-q", "--name", "1=mornings")
+        code, out, _ = run("report", "X-smartcpd", "--name", "2=nights")
+        assert (code, out) == (0, "X-smartcpd/report.html\n")
+        assert RunFolder("X-smartcpd").load().names == {1: "mornings", 2: "nights"}
+        assert "nights" in RunFolder("X-smartcpd").report.read_text()
+        assert "nights" in run("show", "X-smartcpd")[1]
+
+    @pytest.mark.parametrize(("name", "words"), [("3=a", "from 1 to 2"), ("x=a", "'x' is not")])
+    def test_later_names_that_fit_nothing(self, name, words, run):
+        np.save("X.npy", np.ones((3, 3)))
+        run("fit", "X.npy", "-r", 2, "-q")
+        code, _, err = run("report", "X-smartcpd", "--name", name)
+        assert (code > 0, words in err) == (True, True)
+
+    def test_cells_by_the_names_that_columns_had(self, run, tmp_path):
+        (tmp_path / "edges.txt").write_text("amy bob 1\nbob amy 1\namy eva 2\nbob eva 2\n")
+        run("fit", "edges.txt", "--modes", "column0,column1,column2", "-r", 1, "-q",
+            "--name", "column0=sender", "--name", "column2=week")  # fmt: skip
+        code, out, err = run("predict", "edges-smartcpd", "--at", "edges.txt")
+        assert code == 0, err
+        assert out.startswith("sender,column1,week,mean\namy,bob,1,")
+        (tmp_path / "cells.csv").write_text("sender,column1,week\namy,bob,1\n")
+        named = run("predict", "edges-smartcpd", "--at", "cells.csv")[1]
+        assert named.splitlines()[1] == out.splitlines()[1]
+
     def test_zeros_under_gamma(self, run):
         np.save("X.npy", np.array([[0.0, 1.5], [2.0, 3.0]]))
         code, _, err = run("fit", "X.npy", "-r", 1, "--loss", "gamma")
@@ -430,7 +457,9 @@ class TestBadInput:
 
     def test_table_options_for_a_tensor(self, run):
         smartcpd.write("X.tns", SparseTensor([[0, 0], [1, 1]]))
-        assert "--modes is for tables" in self.refused(run, "fit", "X.tns", "--modes", "a,b")
+        said = self.refused(run, "fit", "X.tns", "--modes", "a,b")
+        assert "--modes is for tables" in said
+        assert "--name 'mode 0=a'" in said
 
     def test_unknown_pieces(self, run, events):
         found = self.refused(run, "fit", events, "--modes", MODES, "--loss", "poison")

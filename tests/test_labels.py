@@ -59,5 +59,12 @@ def test_what_does_not_match_is_refused():
         LabelledTensor(X, (DAYS, PLACES))
     with pytest.raises(InvalidDataError, match="different names"):
         LabelledTensor(X, (DAYS, PLACES, Mode("day", range(4))))
+    with pytest.raises(InvalidDataError, match="a name; got 3"):
+        LabelledTensor(X, (DAYS, PLACES, 3))
     with pytest.raises(InvalidParameterError, match="kind 'sort'"):
         Mode("k", [1], "sort")
+
+
+def test_a_name_alone_numbers_the_rows():
+    X = LabelledTensor(np.ones((2, 3)), ["subject", "sensor"])
+    assert X.modes == (Mode.numbered("subject", 2), Mode.numbered("sensor", 3))

@@ -93,7 +93,13 @@ def test_words_and_json():
     low = RankVerdict(1, Suits.LOW, 2, 0.07, 0.35)
     assert "2 components explain 35.0% of the deviance, 1 only 7.0%" in low.headline
     well = RankVerdict(4, Suits.WELL, tried=(3, 8))
-    assert well.headline.endswith("predicted no better by 3 or 8 components.")
+    assert well.headline.endswith("3 components predict held-out cells worse, 8 no better.")
+    both = RankVerdict(3, Suits.WELL, tried=(2, 1, 7))
+    assert both.headline.endswith("1 or 2 components predict held-out cells worse, 7 no better.")
+    lowest = RankVerdict(1, Suits.WELL, tried=(3,))
+    assert lowest.headline.endswith("3 components predict held-out cells no better.")
+    second = RankVerdict(2, Suits.WELL, tried=(1,))
+    assert second.headline.endswith("1 component predicts held-out cells worse.")
     assert RankVerdict(4, Suits.UNKNOWN).headline == ""
     for each in (high, low, well):
         assert RankVerdict.from_dict(json.loads(json.dumps(each.to_dict()))) == each

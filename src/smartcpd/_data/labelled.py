@@ -24,8 +24,8 @@ class LabelledTensor:
     ----------
     tensor : array or SparseTensor
         The data.
-    modes : sequence of Mode
-        One for each mode of the data, with a label for every row.
+    modes : sequence of Mode or str
+        One for each mode of the data, with a label for every row; a name alone numbers the rows.
     notes : tuple of str
         What was left out or decided where the tensor was made.
 
@@ -47,7 +47,7 @@ class LabelledTensor:
     """What was left out or decided where the tensor was made."""
 
     def __post_init__(self) -> None:
-        checked_modes(self.modes, self.tensor.shape)
+        object.__setattr__(self, "modes", checked_modes(self.modes, self.tensor.shape))
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -195,14 +195,26 @@ class Mode:
         return [str(label) for label in labels.tolist()]
 
 
-def checked_modes(modes: Iterable[Mode], shape: Sequence[int]) -> tuple[Mode, ...]:
-    """Return the modes, or raise an error unless there is a label for every row of the tensor."""
-    given = tuple(modes)
-    if len(given) != len(shape):
+def checked_modes(modes: Iterable[Mode | str], shape: Sequence[int]) -> tuple[Mode, ...]:
+    """Return the modes, or raise an error unless there is a label for every row of the tensor.
+
+    A name alone is a mode whose rows are numbered.
+    """
+    named = tuple(modes)
+    if len(named) != len(shape):
         raise InvalidDataError(
-            f"A tensor of order {len(shape)} needs {len(shape)} named modes; got {len(given)}."
+            f"A tensor of order {len(shape)} needs {len(shape)} named modes; got {len(named)}."
         )
+    given = tuple(
+        Mode.numbered(mode, size) if isinstance(mode, str) else mode
+        for mode, size in zip(named, shape, strict=True)
+    )
     for mode, size in zip(given, shape, strict=True):
+        if not isinstance(mode, Mode):
+            raise InvalidDataError(
+                f"A mode must be a smartcpd.Mode or a name; got {mode!r:.60}. Write "
+                "Mode(name, labels)."
+            )
         if len(mode) != size:
             raise InvalidDataError(
                 f"Mode {mode.name!r} has {len(mode)} labels for {size} rows; give one for each."

@@ -212,6 +212,7 @@ class Job:
         run = dataclasses.replace(
             self._record(examination, chosen, notes),
             names=self.names.components,
+            names_in_data={name: what for what, name in self.names.modes.items()},
             selection=selected,
         )
         with self.folder.replacement() as beside:

@@ -15,7 +15,7 @@ from smartcpd._app.cli.table_options import TableOptions
 from smartcpd._data.files import is_tensor_file, read, split
 from smartcpd._data.tables.account import WARNING
 from smartcpd._data.tables.remarks import quoted
-from smartcpd._data.tables.wishes import joined
+from smartcpd._data.tables.wishes import joined, parted
 from smartcpd.errors import InvalidParameterError
 
 
@@ -28,8 +28,12 @@ def load(
     if is_tensor_file(file):
         if options.chosen():
             names = ", ".join(word for word in options.words() if word.startswith("--"))
+            how = ""
+            if options.modes:
+                first = shlex.quote(f"mode 0={parted(options.modes)[0]}")
+                how = f" Modes of an array are named by --name, such as --name {first}."
             raise InvalidParameterError(
-                f"{names} is for tables, and {file} is a tensor already; leave it out."
+                f"{names} is for tables, and {file} is a tensor already; leave it out.{how}"
             )
         return read(file, max_memory=max_memory)
     if not options.modes:

@@ -61,7 +61,8 @@ def predict(
     # The table is taken to be written as the one that was fitted, unless the user says how.
     same = {name: run.settings[name] for name in AS_FITTED if name in run.settings}
     written = same | reading.chosen()
-    cells = read_cells(at, run.model.named_modes, value, fitted, bins, written)
+    modes = run.model.named_modes
+    cells = read_cells(at, modes, value, fitted, bins, written, run.names_in_data)
     mean, surprise = _predicted(run, cells)
     if cells.unknown:
         say(

@@ -61,6 +61,7 @@ def read_cells(
     fitted: str | None = None,
     bins: Mapping[str, str] | None = None,
     reading: Mapping[str, Any] | None = None,
+    names_in_data: Mapping[str, str] | None = None,
 ) -> NamedCells:
     """Read a table that names cells.
 
@@ -78,10 +79,13 @@ def read_cells(
         From modes or columns to the bins that the fit had.
     reading : mapping, optional
         How the table is written, as `from_table` takes it.
+    names_in_data : mapping, optional
+        What renamed modes were called in the table that was fitted; columns may have those names.
     """
     with opened(path, reading=as_reading(**(reading or {})), in_order=True) as source:
         source.look_for(column_names([mode.name for mode in modes], value))
         source.offer()
+        modes = [_as_called(source, mode, names_in_data or {}) for mode in modes]
         if value is None and fitted in source.columns:
             value = fitted
         asked: dict[str, str | None] = {_named(source, mode).name: None for mode in modes}
@@ -100,6 +104,14 @@ def read_cells(
         for text in list(dict.fromkeys(t for t, i in zip(column, index, strict=True) if i < 0))
     ]
     return NamedCells(rows, texts, numbers, value or "", examples[:EXAMPLES])
+
+
+def _as_called(source: Source, mode: Mode, names_in_data: Mapping[str, str]) -> Mode:
+    """Return the mode by the name that the table has for it: its own, or the one it had before."""
+    before = names_in_data.get(mode.name, mode.name)
+    if mode.name in source.columns or not {before, before.rpartition(AT)[0]} & {*source.columns}:
+        return mode
+    return Mode(before, mode.labels, mode.kind)
 
 
 def _named(source: Source, mode: Mode) -> Column:

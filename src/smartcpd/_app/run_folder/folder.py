@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 from smartcpd._app.run_folder.checkpoints import CheckpointFolders
@@ -205,6 +206,12 @@ class RunFolder:
         persistence.tell(self.model, run.to_dict())
         write_factors(self.factors, run.model)
         return self.write_report(run)
+
+    def renamed(self, run: RunRecord, names: Mapping[int, str]) -> RunRecord:
+        """Return the run with names for some of its components, which are kept here."""
+        named = replace(run, names={**run.names, **names})
+        persistence.tell(self.model, named.to_dict())
+        return named
 
     def write_report(self, run: RunRecord) -> Path:
         """Write the page, from what is kept of the run."""

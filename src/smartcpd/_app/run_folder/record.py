@@ -53,6 +53,8 @@ class RunRecord:
         The user's names of components, by their numbers from 1.
     selection : dict, optional
         What was found of other ranks, where the rank was left open.
+    names_in_data : mapping
+        What modes are called in the data, by the names that the user gave them.
     notes : tuple of str
         What the reader should know: rows left out, the choice of the loss.
     command : str, optional
@@ -84,6 +86,7 @@ class RunRecord:
     rank: RankVerdict | None = None
     names: Mapping[int, str] = field(default_factory=dict)
     selection: dict[str, Any] | None = None
+    names_in_data: Mapping[str, str] = field(default_factory=dict)
     as_read: Readable | None = field(default=None, repr=False, compare=False)
 
     @cached_property
@@ -113,6 +116,7 @@ class RunRecord:
                 "rank": None if self.rank is None else self.rank.to_dict(),
                 "names": dict(self.names),
                 "selection": self.selection,
+                "names_in_data": dict(self.names_in_data),
                 "history": columns,
             }
         )
@@ -155,6 +159,7 @@ class RunRecord:
             None if rank is None else RankVerdict.from_dict(rank),
             {int(number): str(name) for number, name in (given.get("names") or {}).items()},
             given.get("selection"),
+            dict(given.get("names_in_data") or {}),
         )
 
 

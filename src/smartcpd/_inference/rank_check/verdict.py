@@ -108,9 +108,13 @@ class RankVerdict:
         return ""
 
     def _others(self) -> str:
-        *others, last = sorted(self.tried)
-        listed = f"{', '.join(map(str, others))} or {counted(last)}" if others else counted(last)
-        return f"held-out cells are predicted no better by {listed}"
+        """Say of lower ranks that they predict worse, and of higher ones that they do no better."""
+        lower = sorted(rank for rank in self.tried if rank < self.rank)
+        higher = sorted(rank for rank in self.tried if rank > self.rank)
+        if not lower:
+            return f"{_predict(higher)} no better"
+        more = f", {_either(higher)} no better" if higher else ""
+        return f"{_predict(lower)} worse{more}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return dicts, lists, numbers and text, which JSON can hold."""
@@ -129,3 +133,14 @@ class RankVerdict:
             raise InvalidDataError(
                 f"This verdict about a rank cannot be read: {error}. Check it again."
             ) from None
+
+
+def _predict(ranks: list[int]) -> str:
+    """Write "1 or 2 components predict held-out cells"."""
+    components = counted(ranks[-1]).partition(" ")[2]
+    return f"{_either(ranks)} {components} predict{'s' * (ranks == [1])} held-out cells"
+
+
+def _either(ranks: list[int]) -> str:
+    *others, last = map(str, ranks)
+    return f"{', '.join(others)} or {last}" if others else last
