@@ -9,6 +9,8 @@ import pytest
 import smartcpd
 from smartcpd import CPModel, LabelledTensor, Mode, SmartCPD, SparseTensor, datasets, quality
 from smartcpd._fitting.progress import NotebookLine
+from smartcpd._inference.diagnosis import examine
+from smartcpd._inference.rank_check.verdict import RankVerdict, Suits
 from smartcpd._problem.history import History, Record
 from smartcpd.errors import InvalidParameterError
 
@@ -204,6 +206,12 @@ def test_the_command_line_reads_a_saved_model(model, elsewhere, run):
     assert code == 0
     expected = float(model.mean([[3, 1, 0]])[0])
     assert float(out.splitlines()[1].split(",")[-1]) == pytest.approx(expected, rel=1e-4)
+
+
+def test_a_page_from_python_says_whether_the_rank_suits(fitted, elsewhere, monkeypatch):
+    verdict = RankVerdict(3, Suits.WELL, tried=(1,))
+    monkeypatch.setattr(examine, "checked_rank", lambda *_: verdict)
+    assert verdict.headline in fitted.report(X, "fit.html").read_text()
 
 
 def test_pages_from_python(fitted, model, elsewhere):

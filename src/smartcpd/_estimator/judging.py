@@ -33,6 +33,9 @@ class MeetsNewData(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     deviance_explained_: float | None
     loss_reason_: str
     constraint: Any
+    fixed: Any
+    fixed_components: Any
+    same: Any
     absent: str
 
     def __repr__(self, *args: Any, **kwargs: Any) -> str:
@@ -288,7 +291,9 @@ class MeetsNewData(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         Parameters
         ----------
         X : optional
-            The data: how well it is described, and what may be wrong, then stands on the page too.
+            The data: how well it is described, whether the rank suits it and what may be wrong then
+            stand on the page too. Of the rank nothing is said where parts of the model were fixed
+            or modes share a factor.
         path : path
             The file, which is replaced if it exists.
         mask, weights : optional
@@ -322,6 +327,7 @@ class MeetsNewData(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             history=self.history_,
             consensus=self.consensus_,
             settings={"rank": self.model_.rank, "loss": str(self.model_.loss_function)},
+            compare_ranks=self.same is self.fixed is self.fixed_components is None,
         )
 
     def predict(self, indices: Any) -> np.ndarray:

@@ -10,7 +10,7 @@ from smartcpd._data.opening import as_storage
 from smartcpd._fitting.consensus import Consensus
 from smartcpd._fitting.model import CPModel
 from smartcpd._fitting.shares import places_by_share
-from smartcpd._inference.diagnosis import diagnose
+from smartcpd._inference.diagnosis.examine import case_of, examined
 from smartcpd._problem.history import History, Status
 from smartcpd.quality import measure
 from smartcpd.report.write import write_report
@@ -30,16 +30,25 @@ def report(
     history: History | None = None,
     consensus: Consensus | None = None,
     settings: dict[str, Any] | None = None,
+    compare_ranks: bool = False,
 ) -> Path:
     """Write a page about a model; see `smartcpd.CPModel.report` and `smartcpd.SmartCPD.report`."""
     order = places_by_share(model)  # that of the page, in which findings name components
     model = model[order]
     stability = None if consensus is None else consensus.summary.ordered(order.tolist())
-    quality = diagnosis = None
+    quality = diagnosis = rank = None
     if X is not None and model.loss_function is not None:
         storage = as_storage(X, absent, mask, weights)
         quality = measure(model, storage)
-        diagnosis = diagnose(model, storage, constraint=constraint, status=status, history=history)
+        case = case_of(
+            model,
+            storage,
+            constraint=constraint,
+            status=status,
+            history=history,
+            compare_ranks=compare_ranks,
+        )
+        diagnosis, rank = examined(case), case.rank
     return write_report(
         path,
         model,
@@ -50,4 +59,5 @@ def report(
         title=title,
         stability=stability,
         diagnosis=diagnosis,
+        rank=rank,
     )

@@ -74,6 +74,36 @@ def diagnose(
     status, history, consensus : optional
         What a fit says about itself: ``status_``, ``history_`` and ``consensus_``.
     """
+    return examined(
+        case_of(
+            model,
+            X,
+            absent,
+            mask=mask,
+            weights=weights,
+            constraint=constraint,
+            status=status,
+            history=history,
+            consensus=consensus,
+            compare_ranks=compare_ranks,
+        )
+    )
+
+
+def case_of(
+    model: CPModel,
+    X: Any,
+    absent: str = "zero",
+    *,
+    mask: Any = None,
+    weights: Any = None,
+    constraint: Any = "auto",
+    status: Status | None = None,
+    history: History | None = None,
+    consensus: Consensus | None = None,
+    compare_ranks: bool = False,
+) -> Case:
+    """Return a model beside its data, ready for the checks; parameters are those of `diagnose`."""
     model = model.with_exposure()
     if model.loss_function is None:
         raise InvalidParameterError(
@@ -101,7 +131,7 @@ def diagnose(
     rank = None
     if compare_ranks:
         rank = checked_rank(problem, factors, history[-1].time if history else 0.0)
-    return examined(Case(model, problem, factors, tallies, status, history, consensus, rank))
+    return Case(model, problem, factors, tallies, status, history, consensus, rank)
 
 
 def examined(case: Case) -> Diagnosis:
