@@ -117,3 +117,17 @@ def test_rows_of_a_few_events_give_no_verdict():
     found = verdict(X, 4)
     assert found.suits is Suits.UNKNOWN
     assert "cannot be told" in found.headline
+
+
+@pytest.mark.parametrize("seed", [1, 3])
+def test_a_few_amounts_of_money_do_not_pass_for_noise(seed):
+    """Large amounts scatter far more than counts do, and so few cells tell little for certain."""
+    rng = np.random.default_rng(seed)
+    X = np.zeros((12, 4, 5))
+    for r, (size, month) in enumerate([(60_000, 3), (30_000, 7), (8_000, 11)]):
+        season = np.exp(-0.5 * ((np.arange(12) - month) / 1.2) ** 2)
+        shops = np.eye(4)[r] + 0.3 * np.eye(4)[3]
+        X += size * np.einsum("i,j,k->ijk", season, shops, rng.dirichlet(np.full(5, 0.5)))
+    X = np.round(X * rng.lognormal(0.0, 0.05, X.shape), 2) * (X >= 200)
+    found = verdict(SparseTensor(np.argwhere(X), X[X > 0], X.shape), 2)
+    assert found.suits is not Suits.HIGH

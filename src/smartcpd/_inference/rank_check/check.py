@@ -41,6 +41,10 @@ OUT_OF_REACH = 16.0
 """How many times what chance alone brings merged components may lack on the cells that they are
 fitted to; if they lack more, another start with as few would not do either.
 """
+FAR_LESS = 0.05
+"""A share of the deviance of held-out cells that matters, whatever their number."""
+MOST = 0.5
+"""The share of what is unexplained that is most of it."""
 LOOKS_AT_MORE = 6
 """Looks at new components before they are given up: they begin small."""
 TINY = 1e-300
@@ -157,7 +161,8 @@ class Comparison:
             return Suits.HIGH, self._lowest(low)
         if self._is_out_of_reach(low, rank):
             self.hopeless = rank
-        return Suits.UNKNOWN if low.cut else Suits.WELL, None
+        judged = not low.cut and self._training_tells(low, rank) and self._is_worse(low)
+        return Suits.WELL if judged else Suits.UNKNOWN, None
 
     def _against_more(self) -> tuple[Suits, Trial | None]:
         """The comparison with more than twice as many components."""
@@ -210,8 +215,28 @@ class Comparison:
         cells that they are fitted to is therefore looked at as well: if chance alone brings as
         much, they may be nothing else.
         """
+        if not self._is_worse(low) and not self._explains_far_less(low):
+            return True
+        return self._training_tells(low, rank) and self._shortfall(low) <= self._by_chance(rank)
+
+    def _is_worse(self, low: Look) -> bool:
         gap = self.trials.behind(low, self.own)
-        return gap.value <= AS_GOOD * gap.error or self._shortfall(low) <= self._by_chance(rank)
+        return gap.value > AS_GOOD * gap.error
+
+    def _explains_far_less(self, low: Look) -> bool:
+        """Whether a gap is wide although held-out cells are too few, or a few of them too large,
+        to be sure of it: that is no agreement.
+        """
+        one, other = self.trials.explained(low), self.trials.explained(self.own)
+        return one is not None and other is not None and other - one > FAR_LESS
+
+    def _training_tells(self, low: Look, rank: int) -> bool:
+        """Whether the cells that models are fitted to tell components from noise at all: they do
+        not where noise alone could take most of what the lower rank leaves unexplained, as in a
+        table of a few dozen amounts.
+        """
+        left = low.training_loss - self.trials.least_training_loss
+        return not self._by_chance(rank) > MOST * left
 
     def _is_given_up(self, before: Look, now: Look, rank: int) -> bool:
         """Whether further passes will not make a model of a lower rank as good, by what a doubling

@@ -199,6 +199,21 @@ class Trials:
         largest = sum(math.sqrt(n) for n in self.problem.shape)
         return dispersion * largest**2 / 2 / self.problem.storage.n_observed
 
+    @cached_property
+    def least_training_loss(self) -> float:
+        """The mean loss of training cells under themselves; NaN where the loss has none."""
+        storage, loss = self.problem.storage, self.problem.loss
+        total = stored = 0.0
+        for x, weights in storage.weighted_values():
+            values = np.asarray(x, dtype=np.float64).ravel()
+            w = np.ones(values.size) if weights is None else weights.ravel()
+            total += float(w @ loss.saturated(values))
+            stored += float(w.sum())
+        empty = storage.n_observed - stored
+        if empty > 0:
+            total += empty * float(loss.saturated(np.zeros(1))[0])
+        return total / storage.n_observed
+
     def explained(self, trial: Look) -> float | None:
         """The share of the deviance of held-out cells that a trial explains; None where the loss
         has no deviance for them.
