@@ -202,7 +202,7 @@ class Trials:
     @cached_property
     def least_training_loss(self) -> float:
         """The mean loss of training cells under themselves; NaN where the loss has none."""
-        storage, loss = self.problem.storage, self.problem.loss
+        storage, loss = self.fold.training, self.problem.loss
         total = stored = 0.0
         for x, weights in storage.weighted_values():
             values = np.asarray(x, dtype=np.float64).ravel()
