@@ -152,7 +152,19 @@ class TestTables:
         (tmp_path / "c.csv").write_text("day;shop;value\n05/02/2020;y;1.002,5\n")
         code, out, err = run("predict", "t-smartcpd", "--at", "c.csv")
         assert code == 0, err
-        assert out.splitlines()[1].startswith("2020-02-05 00:00:00,y,1002.5,")
+        assert out.splitlines()[1].startswith("2020-02-05,y,1002.5,")
+
+    def test_cells_to_predict_have_the_order_of_day_and_month_that_was_found(self, run, tmp_path):
+        rows = "".join(f"0{m}/{d}/2020,{s}\n" for m in (3, 4) for d in range(10, 16) for s in "xy")
+        (tmp_path / "t.csv").write_text("day,shop\n" + rows)
+        assert run("fit", "t.csv", "--modes", "day,shop", "-r", 1, "-q")[0] == 0
+        (tmp_path / "c.csv").write_text("day,shop,n\n03/12/2020,x,1\n03/12/2020,x,3\n")
+        code, out, err = run("predict", "t-smartcpd", "--at", "c.csv", "--value", "n")
+        assert (code, out.splitlines()[1].startswith("2020-03-12,x,1.0,")) == (0, True), (
+            out,
+            err,
+        )
+        assert "2 rows fall into 1 cell, and each row is taken as a whole cell" in err
 
     def test_an_interrupted_query(self):
         with pytest.raises(KeyboardInterrupt), explained("Reading"):

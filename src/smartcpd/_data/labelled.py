@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,8 @@ class LabelledTensor:
         One for each mode of the data, with a label for every row; a name alone numbers the rows.
     notes : tuple of str
         What was left out or decided where the tensor was made.
+    date_format : mapping
+        Columns of the table it was made of to the order of day and month that was found in them.
 
     Examples
     --------
@@ -45,6 +48,8 @@ class LabelledTensor:
     modes: tuple[Mode, ...]
     notes: tuple[str, ...] = ()
     """What was left out or decided where the tensor was made."""
+    date_format: Mapping[str, str] = field(default_factory=dict)
+    """The order of day and month that was found in columns of a table, as `from_table` takes it."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "modes", checked_modes(self.modes, self.tensor.shape))
@@ -93,7 +98,7 @@ class LabelledTensor:
 
     def _part(self, chosen: Chosen) -> LabelledTensor:
         part = without_modes(part_of(self.tensor, chosen.rows), chosen.single)
-        return LabelledTensor(part, chosen.modes(self.modes), self.notes)
+        return replace(self, tensor=part, modes=chosen.modes(self.modes))
 
     def to_xarray(self) -> Any:
         """Return an xarray DataArray with all cells and their labels."""

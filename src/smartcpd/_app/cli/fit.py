@@ -168,7 +168,7 @@ class Job:
             )
         try:
             with waiting("Writing the report ...", quiet):
-                run = self._saved(result, chosen, getattr(X, "notes", ()), selected)
+                run = self._saved(result, chosen, X, selected)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(self._how_to_go_on(found=True)) from None
         except OSError as error:
@@ -202,15 +202,13 @@ class Job:
             return "Interrupted; --resume goes on from the last checkpoint."
         return ""
 
-    def _saved(
-        self, result: Any, chosen: Any, notes: tuple[str, ...], selected: dict[str, Any] | None
-    ) -> Any:
+    def _saved(self, result: Any, chosen: Any, X: Any, selected: dict[str, Any] | None) -> Any:
         """The run in its folder: the model at once, then what takes time to find out about it."""
         from smartcpd._inference.examination import Examination
 
         examination = Examination.of(result)
         run = dataclasses.replace(
-            self._record(examination, chosen, notes),
+            self._record(examination, chosen, X),
             names=self.names.components,
             names_in_data={name: what for what, name in self.names.modes.items()},
             selection=selected,
@@ -225,7 +223,7 @@ class Job:
             beside.finish(run)
         return run
 
-    def _record(self, examination: Any, chosen: Any, notes: tuple[str, ...]) -> Any:
+    def _record(self, examination: Any, chosen: Any, X: Any) -> Any:
         result, shown, remark = examination.fit, examination.shown, examination.excerpt.remark
         agreed = result.consensus
         asked = {"file": self.file, "rank": result.model.rank, "loss": str(chosen.loss)}
@@ -238,12 +236,12 @@ class Job:
             status=result.status,
             solver=result.solver,
             settings=asked | self.table.chosen() | self.per.chosen(),
-            data=source_facts(self.file, result),
+            data=source_facts(self.file, X, result),
             dispersion=examination.dispersion(),
             stability=None if agreed is None else agreed.summary.ordered(shown.order.tolist()),
             notes=(
                 f"Loss {chosen.reason}.",
-                *notes,
+                *getattr(X, "notes", ()),
                 *([remark] if remark else []),
                 *self._remarks(agreed),
             ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import typer
@@ -54,7 +54,9 @@ class GivenNames:
                     f"{', '.join(known)}."
                 )
         renamed = tuple(Mode(self.modes.get(m.name, m.name), m.labels, m.kind) for m in modes)
-        return LabelledTensor(tensor, renamed, getattr(X, "notes", ()))
+        if not isinstance(X, LabelledTensor):
+            return LabelledTensor(tensor, renamed)
+        return replace(X, modes=renamed)
 
     def check_rank(self, rank: int) -> None:
         """Raise an error if a component that is named cannot be there."""

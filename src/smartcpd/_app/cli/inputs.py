@@ -53,12 +53,12 @@ def load(
 def opened(X: Any, max_memory: str | None) -> Any:
     """The storage of data as `load` gives it, with its labels if it has any; it is read part by
     part if it needs more memory than that."""
-    from smartcpd._data.labelled import LabelledTensor, taken_off
+    from smartcpd._data.labelled import LabelledTensor
     from smartcpd._data.opening import as_storage
 
-    tensor, modes = taken_off(X)
-    storage = as_storage(tensor, max_memory=max_memory)
-    return storage if modes is None else LabelledTensor(storage, modes, getattr(X, "notes", ()))
+    if isinstance(X, LabelledTensor):
+        return replace(X, tensor=as_storage(X.tensor, max_memory=max_memory))
+    return as_storage(X, max_memory=max_memory)
 
 
 def needs(X: Any, rank: int, loss: Any) -> list[str]:
@@ -127,13 +127,14 @@ def described(X: Any) -> str:
     return f"{shape}{nonzeros}"
 
 
-def source_facts(file: str, fit: Any) -> dict[str, Any]:
+def source_facts(file: str, X: Any, fit: Any) -> dict[str, Any]:
     """Where the data of a fit came from, so that a run can be traced back to it."""
     from smartcpd._problem.checkpoints.identity import data_digest
 
     path, storage = split(file)[0], fit.problem.storage
     facts: dict[str, Any] = {
         "file": file,
+        **({"date_format": dict(X.date_format)} if getattr(X, "date_format", None) else {}),
         "shape": list(storage.shape),
         "fingerprint": fit.fingerprint or data_digest(storage),
     }

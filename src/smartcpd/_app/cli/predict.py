@@ -13,8 +13,9 @@ from smartcpd._app.cli.console import print_json, say
 from smartcpd._app.cli.options import Json, RunPath
 from smartcpd._app.cli.table_options import ReadingOptions
 from smartcpd._common.spreadsheets import inert
+from smartcpd._inference.wording import counted
 
-AS_FITTED = ("date_format", "decimal", "thousands", "na")
+AS_FITTED = ("encoding", "date_format", "decimal", "thousands", "na")
 
 EXAMPLES = """\
 Examples:
@@ -60,7 +61,8 @@ def predict(
     fitted, bins = run.settings.get("value"), run.settings.get("bins")
     # The table is taken to be written as the one that was fitted, unless the user says how.
     same = {name: run.settings[name] for name in AS_FITTED if name in run.settings}
-    written = same | reading.chosen()
+    dates = {**run.data.get("date_format", {}), **same.get("date_format", {})}
+    written = same | {"date_format": dates or None} | reading.chosen()
     modes = run.model.named_modes
     cells = read_cells(at, modes, value, fitted, bins, written, run.names_in_data)
     mean, surprise = _predicted(run, cells)
@@ -68,6 +70,12 @@ def predict(
         say(
             f"{cells.unknown:,} of {len(mean):,} rows have no mean: "
             f"{', '.join(cells.examples)} did not occur in the fit."
+        )
+    known = len(mean) - cells.unknown
+    if cells.values is not None and cells.different < known:
+        say(
+            f"{known:,} rows fall into {counted(cells.different, 'cell')}, and each row is taken "
+            "as a whole cell; add their values up first if they are parts of one."
         )
     headings = [mode.name for mode in run.model.named_modes]
     columns: list[list[Any]] = [list(texts) for texts in cells.texts]

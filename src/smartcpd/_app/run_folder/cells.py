@@ -53,6 +53,11 @@ class NamedCells:
         """Rows of the table with a label that is in no mode."""
         return int((self.rows < 0).any(axis=1).sum())
 
+    @property
+    def different(self) -> int:
+        """Cells that the rows without such a label fall into."""
+        return len(np.unique(self.rows[(self.rows >= 0).all(axis=1)], axis=0))
+
 
 def read_cells(
     path: str,
@@ -128,7 +133,9 @@ def _column(source: Source, mode: Mode, bins: Mapping[str, str]) -> str:
         raise InvalidDataError(column.doubt)
     own = column.name == mode.name
     cycle = Cycle.parse(bins.get(mode.name, "") if own else mode.name.rpartition(AT)[2])
-    if column.family in (Family.DATE, Family.MOMENT):
+    if column.family is Family.DATE:
+        text = f"CAST({column.date()} AS VARCHAR)"
+    elif column.family is Family.MOMENT:
         text = f"CAST({column.moment()} AS VARCHAR)"
     else:
         text = f"CAST({column.label()} AS VARCHAR)"

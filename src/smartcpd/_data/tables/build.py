@@ -157,7 +157,8 @@ def from_table(
         shape = tuple(len(mode) for mode in found.modes)
         tensor = SparseTensor(found.indices, found.values, shape, absence)
     account.report()
-    return LabelledTensor(tensor, found.modes, account.notes)
+    orders = {column.name: column.order for column in source.columns.values() if column.order}
+    return LabelledTensor(tensor, found.modes, account.notes, orders)
 
 
 @dataclass(frozen=True)

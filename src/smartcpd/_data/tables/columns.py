@@ -69,6 +69,9 @@ class Column:
         How values are written, in words or as a format of dates.
     notes : tuple of str
         What was decided about it.
+    order : str
+        The order of day, month and year of its dates, such as "day-first", where another one would
+        be possible for some of them.
     step : str or None
         The period that its dates name, if they do not name days.
     unread : Unread or None
@@ -93,6 +96,7 @@ class Column:
     doubt: str = ""
     na: tuple[str, ...] | None = None
     nearly: str = ""
+    order: str = ""
 
     @cached_property
     def family(self) -> Family:

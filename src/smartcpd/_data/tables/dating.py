@@ -224,6 +224,7 @@ class Dating:
             step=step,
             unread=unread,
             doubt=doubt,
+            order=next((word for word, known in ORDERS.items() if known == order), ""),
         )
 
     def _unread(self, order: str, count: int) -> Unread:
