@@ -342,6 +342,15 @@ class TestOtherCommands:
         assert "zeros" in found["losses"]["gamma"]
         assert any("Mode 2 has one row" in sentence for sentence in found["advice"])
 
+    def test_check_an_array(self, run):
+        X = np.ones((3, 4, 5))
+        X[0, :2, 0] = np.nan
+        np.save("X.npy", X)
+        out = run("check", "X.npy")[1]
+        assert "2 cells are missing (NaN); a fit leaves them out." in out
+        assert "duplicate" not in out
+        assert "- To begin with: smartcpd fit X.npy --rank 3\n" in out
+
 
 class TestBadInput:
     """Everything that users get wrong ends with code 1 and one sentence."""
@@ -407,6 +416,12 @@ class TestBadInput:
         np.save("X.npy", -np.ones((3, 4, 5)))
         found = self.refused(run, "fit", "X.npy", "--loss", "poisson")
         assert "X[0, 0, 0] is -1.0: loss 'poisson' needs counts" in found
+
+    def test_options_have_dashes(self, run, events):
+        words = ("fit", events, "--modes", "date,area", "-r", 1)
+        assert "--absent must be 'zero'" in self.refused(run, *words, "--absent", "nothing")
+        where = ("--where", "area = 1", "--force")
+        assert "leave it out of --modes" in self.refused(run, *words, *where)
 
     def test_refunds_of_a_table(self, run, tmp_path):
         rows = (f"{'abc'[i % 3]},{'xy'[i % 2]},{5 - 500 * (i == 7)}\n" for i in range(60))

@@ -80,6 +80,25 @@ class TestTables:
         assert sizes("t-smartcpd") == {"column0": 3, "column1": 2, "column2": 3}
         assert "--no-header" in RunFolder("t-smartcpd").load().command
 
+    @pytest.mark.parametrize("third", [1, "x"])
+    def test_columns_without_names_by_their_numbers(self, third, run, tmp_path):
+        """A number that stands in the first line does not make names of it."""
+        (tmp_path / "t.txt").write_text(f"ann bob {third}\nbob cy {third}\ncy dan 2\n")
+        code, _, err = run("fit", "t.txt", "--modes", "0,1,2", "-r", 1, "-q")
+        assert code == 0, err
+        assert sizes("t-smartcpd") == {"0": 3, "1": 3, "2": 2}
+
+    def test_days_are_not_compared_with_weeks(self, run, tmp_path):
+        days = np.arange("2024-01-01", "2024-03-01", dtype="M8[D]")
+        rows = "".join(f"{day},{shop}\n" for day in days for shop in "xyz")
+        (tmp_path / "t.csv").write_text("day,shop\n" + rows)
+        for step in ("1d", "1w"):
+            words = ("--bin", f"day={step}", "-r", 1, "-q", "--out", step)
+            assert run("fit", "t.csv", "--modes", "day,shop", *words)[0] == 0
+        code, _, err = run("compare", "1d", "1w")
+        assert (code, "steps of 1 days in the first run and of 7 in" in err) == (1, True)
+        assert run("compare", "1d", "1d")[0] == 0
+
     def test_a_header_that_is_a_guess(self, run, tmp_path):
         (tmp_path / "t.tsv").write_text("who\twhat\tann\nbob\tsees\tcy\ncy\tlikes\tbob\n")
         assert "if it is data, say --no-header" in run("check", "t.tsv")[1]

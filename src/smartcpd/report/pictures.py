@@ -20,6 +20,7 @@ FEW = 14
 MOST_CELLS = 168
 """Up to so many rows of a cycle are drawn as a strip: the hours of a week."""
 TOP = 8
+MOST_TOLD = 3
 
 
 def shape_of(mode: Mode) -> str:
@@ -54,9 +55,10 @@ def _words(rows: ModeRows, component: int) -> str:
     if rows.signed:
         return f"{len(column):,} in all"
     held = np.sort(column)[::-1].cumsum()
-    count = min(3, len(column))
-    most = f"top {count} hold {percent(held[count - 1])}" if count < len(column) else ""
-    return most or f"{len(column):,} in all"
+    there = int(np.count_nonzero(column))
+    if there <= MOST_TOLD:
+        return f"{there:,} of {len(column):,}" if there < len(column) else f"{there:,} in all"
+    return f"top {MOST_TOLD} hold {percent(held[MOST_TOLD - 1])}"
 
 
 def bars(rows: ModeRows, component: int) -> str:

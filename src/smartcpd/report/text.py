@@ -53,9 +53,10 @@ def number(value: float | None, digits: int = 3) -> str:
         return "0"
     if float(value).is_integer() and abs(value) < 1e15:
         return f"{int(value):,}".replace("-", "−")
-    if abs(value) >= 10**digits:
-        return f"{value:,.0f}".replace("-", "−")
-    return f"{value:.{digits}g}".replace("-", "−")
+    short = f"{value:.{digits}g}"
+    if abs(value) >= 10**digits or "e+" in short:  # which 999.9 is when it is rounded
+        short = f"{value:,.0f}"
+    return short.replace("-", "−")
 
 
 def joined(names: list[str]) -> str:

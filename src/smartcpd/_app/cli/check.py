@@ -62,9 +62,7 @@ def _print_tensor(console: Console, found: dict[str, Any]) -> None:
     lines = [
         f"{found['cells']:,} cells, {found['nonzeros']:,} nonzeros ({found['density']:.3g} %), "
         f"values from {found['lowest']:g} to {found['highest']:g}",
-        f"{found['duplicates']:,} duplicate entries, which are added up"
-        if found["duplicates"]
-        else "no duplicate entries",
+        *_duplicates(found),
         f"memory: {_size(found['bytes'])} for the data, {_size(found['factor_bytes'])} for the "
         f"factors of rank {found['rank']}",
     ]
@@ -76,6 +74,13 @@ def _print_tensor(console: Console, found: dict[str, Any]) -> None:
         mark = Text("no", style="red") if problem else Text("yes", style="green")
         table.add_row(Text(name), mark, Text(printable(problem or "")))
     console.print(table)
+
+
+def _duplicates(found: dict[str, Any]) -> list[str]:
+    """Say how often cells are named twice, where they are named."""
+    if found["duplicates"]:
+        return [f"{found['duplicates']:,} duplicate entries, which are added up"]
+    return ["no duplicate entries"] if found["kind"] == "sparse" else []
 
 
 def _print_table(console: Console, found: dict[str, Any]) -> None:

@@ -19,6 +19,8 @@ from smartcpd._data.labels import Mode
 from smartcpd._fitting.model import CPModel
 from smartcpd.errors import IncompatibleError
 
+LONGER = 1.5
+"""How many times as long as others periods are that are none of theirs; months differ by less."""
 EXAMPLES = "Example: smartcpd compare seed0 seed1"
 
 
@@ -91,6 +93,7 @@ def on_common_rows(one: CPModel, other: CPModel) -> tuple[tuple[CPModel, CPModel
         )
     rows, sentences = [], []
     for a, b in zip(one.named_modes, other.named_modes, strict=True):
+        _refuse_other_bins(a, b)
         at = {label: row for row, label in enumerate(b.text())}
         common = [(row, at[label]) for row, label in enumerate(a.text()) if label in at]
         if not common:
@@ -106,6 +109,18 @@ def on_common_rows(one: CPModel, other: CPModel) -> tuple[tuple[CPModel, CPModel
         for side, model in enumerate((one, other))
     )
     return (taken[0], taken[1]), sentences
+
+
+def _refuse_other_bins(a: Mode, b: Mode) -> None:
+    """Raise an error if one run has days where the other has weeks: Mondays are in both."""
+    if a.labels.dtype.kind != "M" or b.labels.dtype.kind != "M" or min(len(a), len(b)) < 2:
+        return
+    days = [float(np.median(np.diff(m.labels) / np.timedelta64(1, "D"))) for m in (a, b)]
+    if max(days) > LONGER * min(days):
+        raise IncompatibleError(
+            f"Mode {a.name!r} is in steps of {days[0]:.3g} days in the first run and of "
+            f"{days[1]:.3g} in the second; fit both with the same --bin."
+        )
 
 
 def _rows_of(model: CPModel, rows: list[list[int]]) -> CPModel:

@@ -22,6 +22,10 @@ PLAIN = " .:-=+*#%"
 WIDEST = 48
 LABEL = 32
 MOST_NAMES = 200
+FEW_NAMES = 12
+"""Up to so many whole numbers are listed even if they follow each other."""
+NOTHING = 1e-6
+"""The part of the largest entry, signs aside, up to which another one is rounding."""
 TOO_LITTLE = 1e-3
 """The share of a row below which it is not worth a mention after others."""
 
@@ -49,9 +53,12 @@ def print_components(
 
 
 def _line(mode: Mode, column: np.ndarray, signed: bool, k: int, blocks: str) -> str:
-    # Few whole numbers are as often names of places as amounts.
+    # Few whole numbers are as often names of places as amounts, unless none is left out.
     is_named = (
-        mode.kind is Kind.NUMBER and mode.labels.dtype.kind in "iu" and len(mode) <= MOST_NAMES
+        mode.kind is Kind.NUMBER
+        and mode.labels.dtype.kind in "iu"
+        and len(mode) <= MOST_NAMES
+        and (len(mode) <= FEW_NAMES or bool((np.diff(mode.labels) != 1).any()))
     )
     if mode.kind.ordered and not is_named and len(mode) > 2 and not signed:
         peak = int(np.argmax(column))
@@ -59,7 +66,9 @@ def _line(mode: Mode, column: np.ndarray, signed: bool, k: int, blocks: str) -> 
         return f"{_sparkline(column, blocks)}  most at {_label(mode, peak)}{end}"
     largest = np.argsort(-np.abs(column), kind="stable")[:k]
     if signed:
-        return ", ".join(f"{_label(mode, i)} {column[i]:+.2g}" for i in largest if column[i])
+        least = NOTHING * np.abs(column).max()
+        worth = [i for i in largest if abs(column[i]) > least]
+        return ", ".join(f"{_label(mode, i)} {column[i]:+.2g}" for i in worth)
     worth = [i for i in largest if column[i] >= TOO_LITTLE] or list(largest[:1])
     return ", ".join(f"{_label(mode, i)} {column[i]:{_digits(column[i])}}" for i in worth)
 

@@ -233,7 +233,7 @@ class Job:
             as_read=shown.on_its_own(),
             loss=result.loss,
             history=result.history,
-            status=result.status,
+            status=result.status._replace(reason=options.in_flags(result.status.reason)),
             solver=result.solver,
             settings=asked | self.table.chosen() | self.per.chosen(),
             data=source_facts(self.file, X, result),

@@ -28,6 +28,11 @@ PARAMETER = re.compile(
     r"thousands|top|value|where)=(True\b|(?=[,).]| and\b)|\{'([^']*)': '?([^'}]*)'?\})?"
 )
 """What messages of the library say of parameters that options stand for."""
+NAMED = re.compile(
+    r"(?:^(?=(?:absent|agg|decimal|delimiter|rest|thousands) must be )|(?<=leave it out of )"
+    r"(?=(?:modes|top)\b))(\w+)"
+)
+"""Parameters that messages name without a value."""
 
 RunPath = Annotated[
     Path, typer.Argument(help="Folder of a run, or a model saved in Python.", metavar="DIR")
@@ -57,6 +62,7 @@ def in_flags(sentence: str) -> str:
         ("header=True", "--header"),
     ):
         sentence = sentence.replace(said, meant)
+    sentence = NAMED.sub(lambda found: flag(found[1]), sentence)
     return PARAMETER.sub(as_option, sentence)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Sequence
 from functools import singledispatch
 from typing import Any, NamedTuple
@@ -10,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from smartcpd import losses
+from smartcpd._app.inspection.suggestion import OTHER_RANKS, SOME_RANK
 from smartcpd._common.memory import of_machine
 from smartcpd._data.files import format_of, read, split
 from smartcpd._data.labelled import taken_off
@@ -129,8 +131,9 @@ def _duplicates(path: str) -> int:
 def _advice(found: dict[str, Any], storage: Storage, empty_rows: Sequence[int]) -> list[str]:
     sentences = []
     if found["missing"]:
-        what = "1 cell is" if found["missing"] == 1 else f"{found['missing']:,} cells are"
-        sentences.append(f"{what} missing (NaN); a fit leaves that out.")
+        one = found["missing"] == 1
+        what = "1 cell is" if one else f"{found['missing']:,} cells are"
+        sentences.append(f"{what} missing (NaN); a fit leaves {'it' if one else 'them'} out.")
     try:
         choice = choose_loss(storage)
         sentences.append(f"Suggested loss: {choice.reason}.")
@@ -170,4 +173,5 @@ def _advice(found: dict[str, Any], storage: Storage, empty_rows: Sequence[int]) 
             f"There are fewer nonzeros than numbers in a model of rank {found['rank']}; a lower "
             "rank, or fewer labels, gives components that can be trusted."
         )
-    return sentences
+    command = shlex.join(["smartcpd", "fit", found["file"], *SOME_RANK])
+    return [*sentences, f"To begin with: {command}", OTHER_RANKS]

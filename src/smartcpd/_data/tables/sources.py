@@ -168,6 +168,11 @@ class Source:
         return ""
 
     @property
+    def has_names(self) -> bool:
+        """Whether its columns have names of their own; else numbers say which one is meant."""
+        return True
+
+    @property
     def decimal_comma(self) -> bool:
         """Whether numbers were seen that have a decimal comma for sure."""
         return False

@@ -95,17 +95,24 @@ class TextSource(Source):
         """Read the first line as names, or as data, if that is where wanted columns are."""
         if self.reading.header is not None or set(wanted) <= set(self.columns):
             return
+        # A number in the first line is data as often as a name, unless all that is wanted is there.
+        words = {name for name in wanted if not name.isdigit()}
         for header, names in ((True, wanted), (True, ()), (False, ())):
             before = self.parts
+            by_place = not header and not words and not before[0].dialect.sure
             self.parts = [
                 replace(part, dialect=with_header(part.dialect, part.start, header, names))
                 for part in before
             ]
             self._name_columns()
-            if set(wanted) & set(self.columns):
+            if by_place or words & set(self.columns) or set(wanted) <= set(self.columns):
                 return
             self.parts = before
         self._name_columns()
+
+    @property
+    def has_names(self) -> bool:
+        return any(part.dialect.header for part in self.parts)
 
     @property
     def layout(self) -> dict[str, Any]:

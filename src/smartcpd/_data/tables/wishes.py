@@ -59,9 +59,11 @@ def joined(parts: Iterable[str]) -> str:
 
 
 def find_column(source: Source, name: str) -> Column:
-    """Return the column of exactly this name."""
+    """Return the column of exactly this name, or of this number where columns have no names."""
     if name in source.columns:
         return source.columns[name]
+    if not source.has_names and f"column{name}" in source.columns:
+        return source.columns[f"column{name}"]
     names = list(source.columns)
     lowered = {known.lower(): known for known in reversed(names)}
     close = difflib.get_close_matches(name.lower(), lowered, n=1)

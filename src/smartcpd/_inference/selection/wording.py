@@ -30,7 +30,7 @@ def text_table(selection: Selection) -> str:
                 _with_error(row.behind, row.behind_error, digits),
                 str(row.folds),
                 "" if row.replicability is None else f"{row.replicability:.2f}",
-                "" if row.core_consistency is None else f"{row.core_consistency:.0f} %",
+                _consistency(row.core_consistency),
             ]
         )
     filled = [n for n in range(len(headings)) if n < 6 or any(line[n] for line in lines[1:])]
@@ -45,6 +45,13 @@ def text_table(selection: Selection) -> str:
         shown.append("  ".join(cells).rstrip())
     unit = "Scores are means over held-out cells"
     return "\n".join([f"{unit} ({selection.cv} folds by {selection.holdout}).", *shown])
+
+
+def _consistency(percent: float | None) -> str:
+    """Write a core consistency; how far it is below 0 says nothing."""
+    if percent is None:
+        return ""
+    return "below 0" if percent < 0 else f"{percent:.0f} %"
 
 
 def recommendation(selection: Selection) -> str:
