@@ -342,6 +342,14 @@ class TestOtherCommands:
         assert "zeros" in found["losses"]["gamma"]
         assert any("Mode 2 has one row" in sentence for sentence in found["advice"])
 
+    def test_numbers_without_gaps_are_drawn_and_rounding_is_left_out(self, run):
+        peak = np.exp(-((np.arange(30) - 12) ** 2) / 20)
+        smartcpd.CPModel([peak[:, None], np.ones((4, 1))]).save("plain")
+        assert "most at 12, 0 to 29" in run("show", "plain")[1]
+        signed = np.array([[1.0], [-0.5], [1.3e-22], [0.0]])
+        smartcpd.CPModel([signed, np.ones((4, 1))]).save("signed")
+        assert "0 +1, 1 -0.5\n" in run("show", "signed")[1]
+
     def test_check_an_array(self, run):
         X = np.ones((3, 4, 5))
         X[0, :2, 0] = np.nan

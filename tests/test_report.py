@@ -199,6 +199,7 @@ def test_ticks_of_numbers():
     assert spread_labels([str(k) for k in range(24)], 360) == list(range(0, 24, 2))
     assert (percent(0.12345), percent(0.00001), percent(1)) == ("12.3 %", "< 0.01 %", "100 %")
     assert (number(12345), number(0.01234), number(-2.5)) == ("12,345", "0.0123", "−2.5")
+    assert (number(999.9), number(99.6, 2), number(-1e6 - 0.5)) == ("1,000", "100", "−1,000,000")
 
 
 def test_code_of_the_page_has_no_way_out(text):

@@ -1,5 +1,6 @@
 """The choice of rank and loss, from scores to words."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -134,6 +135,12 @@ class TestSelect:
         row = next(row for row in found.rows if row.chosen)
         assert row.replicability > 0.95
         assert row.core_consistency > 80
+
+    def test_how_far_below_zero_a_core_consistency_is_says_nothing(self, found):
+        rows = [dataclasses.replace(row, core_consistency=-5375.0) for row in found.rows]
+        text = str(dataclasses.replace(found, rows=rows))
+        assert "below 0" in text
+        assert "5375" not in text
 
     def test_words(self, found):
         assert found.recommendation.startswith("Use rank 2 with loss poisson: ")
