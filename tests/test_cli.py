@@ -19,6 +19,7 @@ import smartcpd
 from smartcpd import SparseTensor
 from smartcpd._app.cli import main
 from smartcpd._app.cli.app import COMMANDS
+from smartcpd._app.cli.options import in_flags
 from smartcpd._app.run_folder import RunFolder
 
 pytestmark = pytest.mark.usefixtures("elsewhere")
@@ -430,6 +431,9 @@ class TestBadInput:
         assert "--absent must be 'zero'" in self.refused(run, *words, "--absent", "nothing")
         where = ("--where", "area = 1", "--force")
         assert "leave it out of --modes" in self.refused(run, *words, *where)
+        assert in_flags("Use loss='poisson', or absent='unobserved' if nobody looked.") == (
+            "Use --loss 'poisson', or --absent missing if nobody looked."
+        )
 
     def test_refunds_of_a_table(self, run, tmp_path):
         rows = (f"{'abc'[i % 3]},{'xy'[i % 2]},{5 - 500 * (i == 7)}\n" for i in range(60))

@@ -24,7 +24,7 @@ FLAGS = {
 
 PARAMETER = re.compile(
     r"\b(absent|agg|allow_lost_rows|bins|cv|date_format|decimal|delimiter|encoding|fiber_mode|header|"
-    r"holdout|losses|max_time|melt|modes|n_init|n_jobs|n_restarts|n_threads|na|random_state|rest|"
+    r"holdout|loss|losses|max_time|melt|modes|n_init|n_jobs|n_restarts|n_threads|na|random_state|rest|"
     r"thousands|top|value|where)=(True\b|(?=[,).]| and\b)|\{'([^']*)': '?([^'}]*)'?\})?"
 )
 """What messages of the library say of parameters that options stand for."""
@@ -58,6 +58,7 @@ def in_flags(sentence: str) -> str:
 
     for said, meant in (
         ("fit without checkpoints", "add --checkpoint-every 0"),
+        ("absent='unobserved'", "--absent missing"),
         ("header=False", "--no-header"),
         ("header=True", "--header"),
     ):
