@@ -27,6 +27,8 @@ without them.
 """
 NEW_SHARE = 0.1
 """The size of all components that are tried, relative to a whole start."""
+FAR_WORSE = 0.01
+"""The share of what was gained from the start on that a look may lose for the moment."""
 SAME = 0.8
 """Components with this product of cosines are the same one before and after such a trial."""
 PATIENCE = 5
@@ -44,7 +46,7 @@ AVERAGING_POWER = 3.0
 class SampledDescent:
     """One run of the method: the loop of Algorithm 1, with what surrounds it."""
 
-    kept = ("A", "average", "snapshots", "squares", "is_complete")
+    kept = ("A", "average", "snapshots", "squares", "is_complete", "settled", "settled_at")
 
     def __init__(self, task: Task) -> None:
         self.problem = problem = task.problem
@@ -57,6 +59,8 @@ class SampledDescent:
         self.watch = objective.watch(A, task.rng.spawn(1)[0])
         self.squares: np.ndarray | None = None
         self.is_complete = False
+        self.settled: np.ndarray | None = None
+        self.settled_at = np.inf
         self._begin_with(A)
 
     def solve(self) -> Result:
@@ -70,12 +74,12 @@ class SampledDescent:
             status = judged(tracker, self.row(self.problem.phases[0].step.name))
             if wide.rank > self.problem.rank:
                 status = status or tracker.stage(lambda: self._narrow(wide_sweeper), self)
+                settle = partial(self._settle, sweepers[0])
+                status = status or tracker.stage(settle, self)
                 for look in range(LOOKS):
-                    for run in (
-                        partial(self._settle, sweepers[0]),
-                        partial(self._look_for_more, look, wide_sweeper),
-                    ):
-                        status = status or tracker.stage(run, self)
+                    run = partial(self._look_for_more, look, wide_sweeper)
+                    status = status or tracker.stage(run, self)
+                    status = status or tracker.stage(settle, self)
             for sweeper in sweepers:
                 for pace in sweeper.phase.step.paces:
                     run = partial(self._run_phase, sweeper, pace)
@@ -103,13 +107,25 @@ class SampledDescent:
         return status
 
     def _settle(self, sweeper: Sweeper) -> Status | None:
-        """Run the components that are left for a while."""
+        """Run the components that are left for a while; go back to those before them if these are
+        far worse, which ends the looks.
+        """
         if self._has_looked:
             return None
         self.squares = sweeper.start(self.A, self.rng, self.squares)
         end = self.tracker.epoch + LOOK_EPOCHS
         name = sweeper.phase.step.name
-        return Epochs(self, sweeper, name, lambda: self.tracker.epoch >= end).run(unless_converged)
+        epochs = Epochs(self, sweeper, name, lambda: self.tracker.epoch >= end)
+        status = epochs.run(unless_converged)
+        first = self.tracker.history[0]
+        gained = first.loss + first.penalty - self.settled_at
+        lost = self.tracker.best_objective - self.settled_at
+        if self.settled is not None and lost > FAR_WORSE * gained:
+            self._go_on_with(self.settled)
+            self.is_complete = True
+        self.settled = self.tracker.best.copy()
+        self.settled_at = self.tracker.best_objective
+        return status
 
     def _look_for_more(self, look: int, sweeper: Sweeper) -> Status | None:
         """Try new components beside those found so far, and merge them.
