@@ -103,7 +103,8 @@ def test_file_names():
 class TestClaims:
     def test_a_new_folder(self, tmp_path):
         RunFolder(tmp_path / "x" / "y").claim()
-        assert list((tmp_path / "x" / "y").iterdir()) == []
+        assert [path.name for path in (tmp_path / "x" / "y").iterdir()] == ["checkpoint"]
+        assert list((tmp_path / "x" / "y" / "checkpoint").iterdir()) == []
 
     def test_a_finished_run(self, run, tmp_path):
         folder = saved(tmp_path, run)
