@@ -188,7 +188,7 @@ class TestTables:
     def test_an_interrupted_query(self):
         with pytest.raises(KeyboardInterrupt), explained("Reading"):
             raise RuntimeError("Query interrupted")
-        with pytest.raises(InvalidDataError, match=r"Reading failed.*damaged"), explained("Reading"):
+        with pytest.raises(InvalidDataError, match=r"failed.*damaged"), explained("Reading"):
             raise RuntimeError("nanobind::str(): conversion failed")
 
 
