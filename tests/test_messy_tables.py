@@ -44,6 +44,8 @@ def test_the_command_that_check_suggests(name):
         str(path),
         "--modes",
         *OPTIONS[name],
+        "--rank",
+        "3",
     ]
     assert found["tried"]["shape"] == SHAPES[name]
     lost = [note for note in found["tried"]["notes"] if "left out" in note]
