@@ -118,11 +118,7 @@ class NearestTerm:
                 others = np.arange(len(near)) != mode
                 p[mode] = a * np.prod(with_first[others], axis=0)
                 q[mode] = b * np.prod(with_second[others], axis=0)
-                size = np.sqrt(
-                    np.maximum(
-                        p[mode] ** 2 + q[mode] ** 2 + 2 * p[mode] * q[mode] * near[mode], TINY
-                    )
-                )
+                size = _length(p[mode], q[mode], near[mode])
                 p[mode] /= size
                 q[mode] /= size
                 with_first[mode] = p[mode] + q[mode] * near[mode]
@@ -137,8 +133,13 @@ def _leaning(a: np.ndarray, b: np.ndarray, near: np.ndarray) -> tuple[np.ndarray
     """
     larger = (a >= np.abs(b)).astype(float)
     share = np.where(b >= 0, a / np.maximum(a + np.abs(b), TINY), larger)
-    norm = np.sqrt(np.maximum(share**2 + (1 - share) ** 2 + 2 * share * (1 - share) * near, TINY))
+    norm = _length(share, 1 - share, near)
     return (share + (1 - share) * near) / norm, (share * near + 1 - share) / norm
+
+
+def _length(p: np.ndarray, q: np.ndarray, near: np.ndarray) -> np.ndarray:
+    """Return the length of p times a unit vector plus q times another, given their cosine."""
+    return np.sqrt(np.maximum(p**2 + q**2 + 2 * p * q * near, TINY))
 
 
 def merged_by_information(mixture: Mixture, rank: int) -> Mixture:

@@ -9,10 +9,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from smartcpd._common.factors import mode_cosines
 from smartcpd._common.stacked import offsets, parts, stack
 from smartcpd._methods.base import Method, Result, Task
 from smartcpd._methods.loop import Look, Loop, judged, unless_converged
-from smartcpd._methods.merging import TINY, merged
+from smartcpd._methods.merging import merged
 from smartcpd._methods.smd_phase import Sweeper, entries_in_fibers, epoch_iterations
 from smartcpd._methods.tracker import Tracker
 from smartcpd._objectives import objective_of
@@ -137,8 +138,7 @@ class SampledDescent:
             return None
         before = self.tracker.best.copy()
         A = np.hstack([before, self._new_components(look)])
-        self._begin_with(A)
-        self.tracker.best_objective = self.watch(A).loss + self.tracker.penalty(A)
+        self._go_on_with(A)
         self.squares = sweeper.start(self.A, self.rng, self.squares)
         end = self.tracker.epoch + LOOK_EPOCHS
         name = f"{sweeper.phase.step.name}, {A.shape[1]} components"
@@ -277,13 +277,8 @@ class Epochs:
 
 def _are_the_same(A: np.ndarray, B: np.ndarray, shape: tuple[int, ...]) -> bool:
     """Whether every component of one model is in the other."""
-    pairs = zip(parts(A, shape), parts(B, shape), strict=True)
-    cosines = np.prod([_unit(P).T @ _unit(Q) for P, Q in pairs], axis=0)
-    return bool(cosines.max(axis=1).min() >= SAME)
-
-
-def _unit(A: np.ndarray) -> np.ndarray:
-    return A / np.maximum(np.linalg.norm(A, axis=0), TINY)
+    alike = mode_cosines(parts(A, shape), parts(B, shape)).prod(axis=0)
+    return bool(alike.max(axis=1).min() >= SAME)
 
 
 def _run(task: Task) -> Result:

@@ -52,42 +52,12 @@ CHECKS = (
 )
 
 
-def diagnose(
-    model: CPModel,
-    X: Any,
-    absent: str = "zero",
-    *,
-    mask: Any = None,
-    weights: Any = None,
-    constraint: Any = "auto",
-    status: Status | None = None,
-    history: History | None = None,
-    consensus: Consensus | None = None,
-    compare_ranks: bool = False,
-) -> Diagnosis:
+def diagnose(model: CPModel, X: Any, absent: str = "zero", **more: Any) -> Diagnosis:
     """Find out what may be wrong with a model of some data; see `smartcpd.CPModel.diagnose`.
 
-    Parameters
-    ----------
-    compare_ranks : bool
-        Whether fewer and more components are tried on held-out cells.
-    status, history, consensus : optional
-        What a fit says about itself: ``status_``, ``history_`` and ``consensus_``.
+    Further parameters are those of `case_of`.
     """
-    return examined(
-        case_of(
-            model,
-            X,
-            absent,
-            mask=mask,
-            weights=weights,
-            constraint=constraint,
-            status=status,
-            history=history,
-            consensus=consensus,
-            compare_ranks=compare_ranks,
-        )
-    )
+    return examined(case_of(model, X, absent, **more))
 
 
 def case_of(
@@ -103,7 +73,15 @@ def case_of(
     consensus: Consensus | None = None,
     compare_ranks: bool = False,
 ) -> Case:
-    """Return a model beside its data, ready for the checks; parameters are those of `diagnose`."""
+    """Return a model beside its data, ready for the checks.
+
+    Parameters
+    ----------
+    compare_ranks : bool
+        Whether fewer and more components are tried on held-out cells.
+    status, history, consensus : optional
+        What a fit says about itself: ``status_``, ``history_`` and ``consensus_``.
+    """
     model = model.with_exposure()
     if model.loss_function is None:
         raise InvalidParameterError(
