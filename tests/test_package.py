@@ -1,14 +1,17 @@
 """The package: what is in it, the versions it names, and that it runs where it is installed."""
 
+import email
 import os
 import re
 import subprocess
 import sys
 import tarfile
 import tomllib
+from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from markdown_it import MarkdownIt
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -51,6 +54,7 @@ def test_the_recipe_and_the_citation_say_the_same():
 def archive(tmp_path_factory):
     """The archive of sources, made as for a release."""
     sdist = pytest.importorskip("hatchling.builders.sdist", reason="hatchling is not installed")
+    pytest.importorskip("hatch_fancy_pypi_readme", reason="the plugin for the README is missing")
     folder = tmp_path_factory.mktemp("dist")
     return Path(next(sdist.SdistBuilder(str(ROOT)).build(directory=str(folder))))
 
@@ -96,6 +100,37 @@ def test_a_wheel_of_the_archive_goes_from_a_table_to_a_page(archive, tmp_path):
     )
     assert ended.returncode == 0, ended.stderr
     assert "</html>" in (tmp_path / "run" / "report.html").read_text()
+
+
+class Addresses(HTMLParser):
+    """The addresses that a page of HTML names, of links and pictures alike."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.found = []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.found += [value for name, value in attrs if name in ("href", "src")]
+
+
+def test_no_link_or_picture_of_the_description_leads_nowhere_on_a_registry(archive):
+    # A registry shows the description apart from the files beside it.
+    with tarfile.open(archive) as tar:
+        name = next(name for name in tar.getnames() if name.endswith("PKG-INFO"))
+        metadata = email.message_from_bytes(tar.extractfile(name).read())
+    assert metadata["Description-Content-Type"] == "text/markdown"
+    description = metadata.get_payload()
+    page = MarkdownIt("commonmark", {"html": True}).enable("table").render(description)
+    assert [a for a in Addresses(page).found if not a.startswith(("https://", "mailto:"))] == []
+    # What stands in brackets is the text of a link that is gone, or it was never one.
+    assert "](" not in description
+    assert "![" not in description
+    # Text that goes with what was left out is left out with it, and the rest is there.
+    assert "pip install smartcpd " in description
+    assert "The page about crime" not in description
+    headings = re.findall(r"^#+ .*$", description, re.M)
+    assert headings == re.findall(r"^#+ .*$", (ROOT / "README.md").read_text(), re.M)
 
 
 def test_what_a_registry_would_refuse(archive):
