@@ -64,7 +64,12 @@ html_theme_options = {
     "footer_end": [],
     "secondary_sidebar_items": ["page-toc"],
 }
-html_sidebars = {"index": [], "install": [], "faq": [], "changelog": [], "coming-from": []}
+# Pages that stand alone in their section have nothing to list at the side.
+ALONE = ("index", "install", "faq", "design", "paper", "promises", "coming-from")
+MADE_ALONE = ("generated/benchmarks", "generated/changelog")
+html_sidebars = {page: [] for page in ALONE + MADE_ALONE}
+html_context = {"default_mode": "auto"}
+html_favicon = "_site/static/favicon.svg"
 copyright = "The smartcpd developers, BSD-3-Clause"
 
 

@@ -35,7 +35,9 @@ SLOW = (
 def settings(quick: bool) -> dict[str, object]:
     """Settings for sphinx-gallery."""
     run = [name for name in ORDER if not (quick and name in SLOW)]
-    logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
+    # What is said once on a new machine belongs on no page.
+    for source in ("matplotlib.font_manager", "smartcpd.compilation"):
+        logging.getLogger(source).setLevel(logging.ERROR)
     return {
         "examples_dirs": str(FOLDER),
         "gallery_dirs": "gallery",
@@ -50,6 +52,8 @@ def settings(quick: bool) -> dict[str, object]:
         "min_reported_time": 1000,
         "show_signature": False,
         "remove_config_comments": True,
+        # What is printed is shown; what the last line of a piece happens to be is not.
+        "capture_repr": (),
     }
 
 

