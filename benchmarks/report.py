@@ -24,7 +24,9 @@ HEAD = """# Benchmarks
 
 Written by `make bench` (or `python -m benchmarks CASE`) from `results/*.json`. Where measurements
 were repeated, a figure is the median, and the range of all of them follows in brackets; compared
-runs alternate, so that a noisy moment hits all of them. Ratios are those of paired runs.
+runs alternate, so that a noisy moment hits all of them. Ratios are those of paired runs. A case
+shows the code of the day that stands below it: later changes may have made fits better, faster or
+slower, and a figure says nothing about them.
 """
 
 
