@@ -351,6 +351,14 @@ class TestOtherCommands:
         smartcpd.CPModel([signed, np.ones((4, 1))]).save("signed")
         assert "0 +1, 1 -0.5\n" in run("show", "signed")[1]
 
+    def test_few_years_are_drawn_and_few_other_numbers_listed(self, run):
+        factors = [np.arange(1.0, 9.0)[:, None], np.ones((8, 1))]
+        modes = [smartcpd.Mode("year", range(2010, 2018)), smartcpd.Mode("room", range(1, 9))]
+        smartcpd.CPModel(factors, modes=modes).save("years")
+        out = run("show", "years")[1]
+        assert "most at 2017, 2010 to 2017" in out
+        assert "room  1 12%, 2 12%" in out
+
     def test_check_an_array(self, run):
         X = np.ones((3, 4, 5))
         X[0, :2, 0] = np.nan

@@ -24,6 +24,8 @@ LABEL = 32
 MOST_NAMES = 200
 FEW_NAMES = 12
 """Up to so many whole numbers are listed even if they follow each other."""
+YEARS = (1800, 2200)
+"""Numbers from the first to below the second that follow each other are taken for years."""
 NOTHING = 1e-6
 """The part of the largest entry, signs aside, up to which another one is rounding."""
 TOO_LITTLE = 1e-3
@@ -53,12 +55,11 @@ def print_components(
 
 
 def _line(mode: Mode, column: np.ndarray, signed: bool, k: int, blocks: str) -> str:
-    # Few whole numbers are as often names of places as amounts, unless none is left out.
     is_named = (
         mode.kind is Kind.NUMBER
         and mode.labels.dtype.kind in "iu"
         and len(mode) <= MOST_NAMES
-        and (len(mode) <= FEW_NAMES or bool((np.diff(mode.labels) != 1).any()))
+        and _may_be_names(mode.labels)
     )
     if mode.kind.ordered and not is_named and len(mode) > 2 and not signed:
         peak = int(np.argmax(column))
@@ -71,6 +72,17 @@ def _line(mode: Mode, column: np.ndarray, signed: bool, k: int, blocks: str) -> 
         return ", ".join(f"{_label(mode, i)} {column[i]:+.2g}" for i in worth)
     worth = [i for i in largest if column[i] >= TOO_LITTLE] or list(largest[:1])
     return ", ".join(f"{_label(mode, i)} {column[i]:{_digits(column[i])}}" for i in worth)
+
+
+def _may_be_names(numbers: np.ndarray) -> bool:
+    """Tell whether whole numbers may be names, of places or sensors say.
+
+    Few are as often names as amounts, and so are numbers of which some are left out; years in a row
+    are neither.
+    """
+    in_a_row = not (np.diff(numbers) != 1).any()
+    years = YEARS[0] <= int(numbers.min()) and int(numbers.max()) < YEARS[1]
+    return not in_a_row or (len(numbers) <= FEW_NAMES and not years)
 
 
 def _digits(share: float) -> str:
