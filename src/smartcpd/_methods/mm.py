@@ -56,10 +56,7 @@ class Passes:
 
     def compile(self, A: np.ndarray) -> None:
         """Have everything compiled before a clock starts."""
-        if isinstance(self.objective, SparseObjective):
-            self.objective.compile()
-        else:
-            self.objective.gradient(A)
+        self.objective.compile(A)
 
     def step(
         self, mixture: Mixture, careful: bool = False, smoothing: float = 0.0
@@ -79,7 +76,6 @@ class Passes:
         """Restore the state of another process; backgrounds follow from the factors."""
         self.done, self.looked_up = values["done"], values["looked_up"]
         if self.looked_up is not None:
-            assert isinstance(self.objective, SparseObjective)
             self.objective = self.objective.with_background(self.looked_up)
 
     def _look_up_background(self, mixture: Mixture) -> None:

@@ -86,7 +86,7 @@ class Updates:
     def compile(self, A: np.ndarray) -> None:
         """Have everything compiled before a clock starts."""
         if isinstance(self.objective, SparseObjective):
-            self.objective.compile()
+            self.objective.compile(A)
         else:
             self.terms(A, 0)
 

@@ -49,6 +49,14 @@ class Objective(Protocol):
         """
         ...
 
+    def compile(self, A: np.ndarray) -> None:
+        """Compile all that passes over factors like A need, before a clock starts."""
+        ...
+
+    def with_background(self, A: np.ndarray) -> Objective:
+        """The same objective, with the quickest way to the data's zeros that is good near A."""
+        ...
+
 
 @singledispatch
 def objective_of(storage: Storage, loss: Loss, n_threads: int = 1) -> Objective:

@@ -44,13 +44,9 @@ class SteadyObjective:
 
     def compile(self, A: np.ndarray) -> None:
         """Have everything compiled before a clock starts, and settle at the factors A."""
-        if isinstance(self.objective, SparseObjective):
-            self.objective.compile()
-            self.objective = self.objective.with_background(A)
-            self.settle(A)
-        else:
-            self.objective.gradient(A)
-            self.objective.estimate(A)
+        self.objective.compile(A)
+        self.objective = self.objective.with_background(A)
+        self.settle(A)
 
     @property
     def moves(self) -> bool:

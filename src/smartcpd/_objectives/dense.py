@@ -125,6 +125,13 @@ class DenseObjective:
         longest = replace(self, fiber_mode=int(np.argmax(self.storage.shape)))
         return longest.sampled(WATCHED_CELLS, rng).estimate
 
+    def compile(self, A: np.ndarray) -> None:
+        self.gradient(A)
+        self.estimate(A)
+
+    def with_background(self, A: np.ndarray) -> DenseObjective:
+        return self  # no cell is passed over
+
     def _pass(self) -> FiberPass:
         storage = self.storage
         return FiberPass(

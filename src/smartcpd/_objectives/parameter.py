@@ -106,9 +106,8 @@ class _Profile:
         found = copy(self)
         loss, A = self._at(log_value - 2 * BENT_OVER)
         objective = objective_of(self.storage, loss, self.n_threads)
-        if isinstance(objective, SparseObjective):
-            background = objective.with_background(A).background
-            found.large = background if isinstance(background, HotCells) else None
+        background = getattr(objective.with_background(A), "background", None)
+        found.large = background if isinstance(background, HotCells) else None
         return found
 
     def cost(self, log_value: float) -> float:
@@ -116,7 +115,7 @@ class _Profile:
         objective = objective_of(self.storage, loss, self.n_threads)
         if self.large is not None and isinstance(objective, SparseObjective):
             objective = replace(objective, background=replace(self.large, loss=loss))
-        elif isinstance(objective, SparseObjective):
+        else:
             objective = objective.with_background(A)
         base = self.counts @ loss.log_base(self.kinds, 1.0) / self.n
         return float(objective.estimate(A).loss - base)

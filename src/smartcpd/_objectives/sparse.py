@@ -65,26 +65,25 @@ class SparseObjective:
             product += behind * square_product(A, V, storage.shape)
         return product / storage.n_observed
 
-    def compile(self) -> None:
-        """Compile all that passes need, on a tensor of one cell, before a clock starts."""
+    def compile(self, A: np.ndarray) -> None:
+        """Compile all that passes need, on a tensor of one cell."""
         order = len(self.storage.shape)
         cell = np.zeros((1, order), np.int64)
         one = np.ones(1, self.storage.dtype)
         weights = np.full(1, 0.5) if self.storage.weighted else None
         tiny = SparseTensor(cell, one, (1,) * order, self.storage.absent, weights)
         objective = SparseObjective(tiny, self.loss, self.n_threads)
-        A = np.ones((order, 1))
-        objective.gradient(A)
-        scaled_gradient(objective, A)
-        objective.estimate(A)
+        ones = np.ones((order, 1))
+        objective.gradient(ones)
+        scaled_gradient(objective, ones)
+        objective.estimate(ones)
         if self.loss.taylor_at_zero is not None:
-            hot = backgrounds.HotCells.of(self.loss, tiny.shape, self.n_threads, A)
+            hot = backgrounds.HotCells.of(self.loss, tiny.shape, self.n_threads, ones)
             assert hot is not None
             for want_gradient in (True, False):
-                hot.sum(A, want_gradient)
+                hot.sum(ones, want_gradient)
 
     def with_background(self, A: np.ndarray) -> SparseObjective:
-        """The same objective with a quick background that is good near A."""
         if self.storage.absent == "unobserved":
             return self
         chosen = backgrounds.choose(self.loss, self.storage.shape, self.n_threads, A, exact=False)

@@ -79,6 +79,12 @@ class TiledObjective:
     def watch(self, A: np.ndarray, rng: np.random.Generator) -> Callable[[np.ndarray], Estimate]:
         return self.estimate
 
+    def compile(self, A: np.ndarray) -> None:
+        self.gradient(A)
+
+    def with_background(self, A: np.ndarray) -> TiledObjective:
+        return self  # no cell is passed over
+
     def rows(self, where: Where) -> np.ndarray:
         """Return which of the stacked factors' rows are those of a block."""
         starts = offsets(self.storage.shape)[:-1]
