@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import smartcpd
+from smartcpd import losses
 from smartcpd._common.doors import doors
 
 ROOT = Path(smartcpd.__file__).parent
@@ -44,14 +45,39 @@ def modules() -> dict[str, Path]:
     return {named(path): path for path in sorted(ROOT.rglob("*.py"))}
 
 
-def imported(path: Path) -> Iterator[tuple[str, int]]:
-    """The package's own modules that a file imports, wherever the import stands, and the line."""
-    for node in ast.walk(ast.parse(path.read_text())):
+LOOKED_AT = (ast.Import, ast.ImportFrom, ast.Call, ast.Compare, ast.MatchValue)
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+@cache
+def written(module: str) -> list[tuple[ast.AST, bool]]:
+    """What a module imports, calls and compares, wherever it stands, and whether that is inside of
+    a function.
+    """
+    found: list[tuple[ast.AST, bool]] = []
+    left: list[tuple[ast.AST, bool]] = [(ast.parse(modules()[module].read_text()), False)]
+    while left:
+        node, inside = left.pop()
+        if isinstance(node, LOOKED_AT):
+            found.append((node, inside))
+        inside = inside or isinstance(node, FUNCTIONS)
+        left.extend((child, inside) for child in ast.iter_child_nodes(node))
+    return found
+
+
+def imported(module: str, only_inside: bool = False) -> Iterator[tuple[str, int]]:
+    """The package's own modules that a module imports, in functions too or only there, and the
+    line.
+    """
+    for node, inside in written(module):
+        if only_inside and not inside:
+            continue
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports name their module in full"
             whole = [f"{node.module}.{alias.name}" for alias in node.names]
-            names = [name if name in modules() else node.module for name in whole]
+            names = [name if name in modules() else str(node.module) for name in whole]
         else:
             continue
         yield from ((name, node.lineno) for name in names if name in modules())
@@ -59,10 +85,7 @@ def imported(path: Path) -> Iterator[tuple[str, int]]:
 
 @cache
 def graph() -> dict[str, set[str]]:
-    return {
-        module: {name for name, _ in imported(path)} - {module}
-        for module, path in modules().items()
-    }
+    return {module: {name for name, _ in imported(module)} - {module} for module in modules()}
 
 
 def floor(module: str) -> int:
@@ -101,7 +124,7 @@ def test_every_package_has_a_floor():
 def test_imports_go_down(module):
     above = [
         f"{module}:{line} imports {name}"
-        for name, line in imported(modules()[module])
+        for name, line in imported(module)
         if floor(name) > floor(module)
     ]
     assert not above
@@ -118,18 +141,8 @@ def test_a_cycle_would_be_found():
 
 def test_imports_inside_functions_are_those_that_a_start_should_not_wait_for():
     """They are allowed in modules that the command line loads before it knows what to do."""
-    inside = {}
-    for module, path in modules().items():
-        tree = ast.parse(path.read_text())
-        functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)]
-        found = {
-            node.module
-            for function in functions
-            for node in ast.walk(function)
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("smartcpd")
-        }
-        if found:
-            inside[module] = found
+    found = {m: {name for name, _ in imported(m, only_inside=True)} for m in modules()}
+    inside = {module: names for module, names in found.items() if names}
     patient = {
         "smartcpd",  # scikit-learn comes with `SmartCPD`, DuckDB with `from_table`
         "smartcpd._fitting.fit",  # Dask comes with ``client=``
@@ -176,6 +189,7 @@ STORAGES = {
     "SparseTensor",
     "TiledArray",
 }
+MADE_FOR_ONE_STORAGE = {"DenseObjective", "DenseSlices", "SparseObjective", "SparseSlices"}
 TELL_STORAGES_APART = {
     "smartcpd._methods.tile_descents",
     "smartcpd._strategies.partitioned",
@@ -184,17 +198,72 @@ TELL_STORAGES_APART = {
 }
 """The modules outside the data floor that may, to refuse what they are not made for: what users
 pass, or a storage that a solver cannot read."""
+MOST_STORAGE_SWITCHES = 25
+TELL_LOSSES_APART = {
+    "smartcpd._app.paper.experiments.real",  # the paper gives other settings for counts
+    "smartcpd._app.paper.peer_lines",  # other packages have methods for counts alone
+}
+MOST_LOSS_SWITCHES = 3
+
+
+def nodes(*outside: str) -> Iterator[tuple[str, ast.AST]]:
+    """What is called and compared in modules outside some packages, with the module's name."""
+    for module in modules():
+        if module.split(".")[1:2] not in [[package] for package in outside]:
+            yield from ((module, node) for node, _ in written(module))
+
+
+def asks_for_type(node: ast.AST, kinds: set[str]) -> bool:
+    """Whether code asks if something is of one of the kinds."""
+    if not isinstance(node, ast.Call) or getattr(node.func, "id", "") not in (
+        "isinstance",
+        "issubclass",
+    ):
+        return False
+    return bool({getattr(n, "id", getattr(n, "attr", "")) for n in ast.walk(node.args[1])} & kinds)
+
+
+def compares(node: ast.AST, texts: set[str]) -> bool:
+    """Whether code compares something with one of the texts."""
+    if not isinstance(node, ast.Compare | ast.MatchValue):
+        return False
+    return bool({n.value for n in ast.walk(node) if isinstance(n, ast.Constant)} & texts)
 
 
 def test_storages_answer_for_themselves():
     """What differs between them is a method of theirs, or dispatches on them."""
-    found = set()
-    for module, path in modules().items():
-        if module.split(".")[1:2] in (["_data"], ["partitions"]):
-            continue
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "isinstance":
-                named_kinds = {n.id for n in ast.walk(node.args[1]) if isinstance(n, ast.Name)}
-                if named_kinds & STORAGES:
-                    found.add(module)
-    assert found <= TELL_STORAGES_APART
+    elsewhere = list(nodes("_data", "partitions"))
+    of_type = [module for module, node in elsewhere if asks_for_type(node, STORAGES)]
+    assert set(of_type) <= TELL_STORAGES_APART
+    hidden = [module for module, node in elsewhere if asks_for_type(node, MADE_FOR_ONE_STORAGE)]
+    dense = [
+        module
+        for module, node in elsewhere
+        if compares(node, {"none"}) and ".absent" in ast.unparse(node)
+    ]
+    assert len(of_type) + len(hidden) + len(dense) <= MOST_STORAGE_SWITCHES
+
+
+def test_losses_answer_for_themselves():
+    """What differs between distributions stands in the file of the loss."""
+    names = set(losses.names())  # which imports all of them
+    kinds = {kind.__name__ for kind in subclasses(losses.Loss) if kind.__module__ in modules()}
+    assert min(len(names), len(kinds)) > 10
+    by_type = [m for m, node in nodes("losses") if asks_for_type(node, kinds - {"CustomLoss"})]
+    by_name = [m for m, node in nodes("losses") if compares(node, names)]
+    assert not by_type
+    assert set(by_name) <= TELL_LOSSES_APART
+    assert len(by_name) <= MOST_LOSS_SWITCHES
+
+
+def subclasses(kind: type) -> Iterator[type]:
+    for child in kind.__subclasses__():
+        yield child
+        yield from subclasses(child)
+
+
+def test_a_switch_would_be_found():
+    asks = ast.parse("isinstance(loss, losses.Poisson | Gamma)").body[0].value
+    assert asks_for_type(asks, {"Poisson"})
+    assert not asks_for_type(asks, {"Gaussian"})
+    assert compares(ast.parse("loss.name in ('poisson', 'gamma')").body[0].value, {"gamma"})
