@@ -62,6 +62,9 @@ Gather = Annotated[Any, _block(Integers, IntegerMatrix, Integer, Integer, Matrix
 Unpack = Annotated[Any, _block(Integers, Integers, Integers, Integer, Rows, Vector)]
 """(handle, offsets, positions, start, rows, x): some events, as `events` reads them."""
 
+LookUp = Annotated[Any, _block(Matrix, Integer, Integers, Real, Rows, result=types.int64)]
+"""(A, rank, offsets, threshold, cells) -> number: which cells have large model values."""
+
 
 def numba_type(word: Any, real: Any, length: int = 1) -> Any:
     """Return Numba's type for an annotation; ``tuple[word, ...]`` has ``length`` entries."""

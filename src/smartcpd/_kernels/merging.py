@@ -9,6 +9,7 @@ import numpy as np
 
 from smartcpd._kernels import kinds
 from smartcpd._kernels.compiling import subroutine
+from smartcpd._kernels.copying import copy
 from smartcpd._kernels.elementary import log
 
 TINY = 1e-300
@@ -53,12 +54,16 @@ def merge_components(columns: kinds.Matrix, weights: kinds.Vector, rank: kinds.I
         least = int(np.argmin(cost[:n, :n].copy()))
         keep, free = least // n, least % n
         share = weights[free] / max(weights[keep] + weights[free], TINY)
-        columns[keep] += share * (columns[free] - columns[keep])
+        step = share * (columns[free] - columns[keep])
+        for i in range(step.size):
+            columns[keep, i] += step[i]
         weights[keep] += weights[free]
         n -= 1
         # The last one takes the place that is free.
-        columns[free], weights[free], bits[free] = columns[n], weights[n], bits[n]
-        cost[free, :n], cost[:n, free] = cost[n, :n], cost[:n, n]
+        copy(columns[n], columns[free])
+        weights[free], bits[free] = weights[n], bits[n]
+        for r in range(n):
+            cost[free, r], cost[r, free] = cost[n, r], cost[r, n]
         cost[free, free] = np.inf
         keep = free if keep == n else keep
         bits[keep] = told(columns[keep])

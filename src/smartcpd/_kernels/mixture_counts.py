@@ -8,11 +8,14 @@ more than it should, so that no step gains by going where nobody looks.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-from smartcpd._kernels.compiling import exact_subroutine, subroutine, variant_subroutine
+from smartcpd._kernels import kinds
+from smartcpd._kernels.compiling import Block, exact_subroutine, variant_subroutine
+from smartcpd._kernels.copying import copy
 from smartcpd._kernels.events import CHUNK
 from smartcpd._kernels.expected_counts import make_add_counts, make_terms
 from smartcpd._kernels.hot_cells import find_hot_cells
@@ -25,7 +28,6 @@ MAX_VISITS = 1 << 22
 find = exact_subroutine(find_hot_cells)
 
 
-@subroutine
 def look_up(A, rank, offsets, threshold, cells):
     """Write the rows of the cells above a threshold to ``cells``; return their number, or -1 if it
     is too large.
@@ -43,12 +45,26 @@ def look_up(A, rank, offsets, threshold, cells):
     return found
 
 
+def find_none(A, rank, offsets, threshold, cells):
+    """Take the place of `look_up` where the loss of all cells without an event is a line."""
+    return 0
+
+
+@cache
+def hot_cells_block(are_there: bool) -> Block:
+    """Compile the function that looks up hot cells, or one that is quick to compile where the loss
+    has none.
+    """
+    function = look_up if are_there else find_none
+    return kinds.compile_block(kinds.LookUp, function, function.__name__, "float64")
+
+
 def make_counted(order: int) -> tuple[Any, Any]:
     """The pass below for tensors of one order, and what hot cells lack of its curvature."""
     terms, add_counts = make_terms(order), make_add_counts(order)
 
     @variant_subroutine(order)
-    def add_cells(rows, x, w, behind, slope, value, cell_values, derivative, loss_p, scale, A, S):
+    def add_cells(rows, x, w, slope, value, cell_values, derivative, loss_p, scale, A, S):
         """Take ``scale`` times the gradient of the loss of some cells less ``slope`` m, times A,
         from S; return that loss. With weights, the blocks give the whole loss of a cell, and that
         of a zero is taken off where the sum over all cells has it.
@@ -63,10 +79,10 @@ def make_counted(order: int) -> tuple[Any, Any]:
             if w.size > 0:
                 own = w[start : start + n]
                 data = x[start : start + n].copy()
-                weighted_terms(cell_values, data, m[:n], loss_p, own, behind, spare[:n], d[:n])
+                weighted_terms(cell_values, data, m[:n], loss_p, own, True, spare[:n], d[:n])
                 loss += sum_in_order(d[:n])
-                data[:] = x[start : start + n]
-                weighted_terms(derivative, data, m[:n], loss_p, own, behind, spare[:n], d[:n])
+                copy(x[start : start + n], data)
+                weighted_terms(derivative, data, m[:n], loss_p, own, True, spare[:n], d[:n])
             else:
                 loss += value(x[start : start + n], m[:n], loss_p)
                 derivative(x[start : start + n], m[:n], loss_p, d[:n])
@@ -78,7 +94,7 @@ def make_counted(order: int) -> tuple[Any, Any]:
 
     @variant_subroutine(order)
     def counted(
-        rows, x, own_weights, blocks, loss_p, zeros, offsets, rank, cells, hot, scale, A, S
+        rows, x, own_weights, blocks, loss_p, zeros, look_up, offsets, rank, cells, hot, scale, A, S
     ):
         """Take ``scale`` times the gradient of the loss, times A, from S, but for that of the sum
         of s m; return the loss without it, or NaN where too many cells are hot.
@@ -89,7 +105,7 @@ def make_counted(order: int) -> tuple[Any, Any]:
         """
         value, cell_values, derivative, zero_value, zero_derivative = blocks
         loss = add_cells(
-            rows, x, own_weights, True, 0.0, value, cell_values, derivative, loss_p, scale, A, S
+            rows, x, own_weights, 0.0, value, cell_values, derivative, loss_p, scale, A, S
         )
         if len(cells) == 0:
             return loss
@@ -103,7 +119,6 @@ def make_counted(order: int) -> tuple[Any, Any]:
             cells[:n_hot],
             nothing,
             none,
-            False,
             zeros[0],
             zero_value,
             zero_derivative,

@@ -13,6 +13,7 @@ import numpy as np
 
 from smartcpd._kernels import kinds
 from smartcpd._kernels.compiling import subroutine
+from smartcpd._kernels.copying import copy, copy_matrix
 from smartcpd._kernels.mixture_counts import REFRESH, make_counted
 
 MOMENTUM = 0.95
@@ -76,6 +77,7 @@ def make_mixture_passes(order: int) -> Any:
         blocks: kinds.LossParts,
         loss_p: kinds.Params,
         zeros: kinds.Vector,
+        look_up: kinds.LookUp,
         most_hot: kinds.Integer,
         offsets: kinds.Integers,
         rank: kinds.Integer,
@@ -118,7 +120,7 @@ def make_mixture_passes(order: int) -> Any:
                 start,
                 start_weights,
             )
-            A[:] = start
+            copy_matrix(start, A)
             for i in range(offsets[1]):
                 for r in range(weights.size):
                     A[i, r] *= start_weights[r]
@@ -132,6 +134,7 @@ def make_mixture_passes(order: int) -> Any:
                 blocks,
                 loss_p,
                 zeros,
+                look_up,
                 offsets,
                 rank,
                 cells,
@@ -141,12 +144,15 @@ def make_mixture_passes(order: int) -> Any:
                 S,
             )
             if value > loss and moving:
-                point[:], point_weights[:] = columns, weights
+                copy_matrix(columns, point)
+                copy(weights, point_weights)
                 moving, momentum, careful = False, 1.0, True
                 continue
             loss = value
-            columns[:], weights[:] = start, start_weights
-            previous[:], previous_weights[:] = point, point_weights
+            copy_matrix(start, columns)
+            copy(start_weights, weights)
+            copy_matrix(point, previous)
+            copy(point_weights, previous_weights)
             normalise(S, offsets, smoothing, target, target_weights)
             extrapolate(
                 target,

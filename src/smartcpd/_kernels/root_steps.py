@@ -16,6 +16,7 @@ import numpy as np
 
 from smartcpd._kernels import kinds
 from smartcpd._kernels.compiling import subroutine, variant_subroutine
+from smartcpd._kernels.copying import copy
 from smartcpd._kernels.mixture_counts import REFRESH, make_counted
 
 BENDS = 4.0
@@ -88,7 +89,7 @@ def make_root_steps(order: int) -> Any:
     @variant_subroutine(order)
     def gradient(given, blocks, loss_p, zeros, offsets, rank, cells, hot, scales, v, A, S, g):
         """Write the gradient by the scaled roots v to g, and the factors to A; return the loss."""
-        rows, x, own_weights = given
+        rows, x, own_weights, look_up = given
         width = A.shape[1]
         sums = np.zeros((order, width))
         for k in range(order):
@@ -106,7 +107,20 @@ def make_root_steps(order: int) -> Any:
         S[:] = 0.0
         loss = zeros[0] * total
         loss += counted(
-            rows, x, own_weights, blocks, loss_p, zeros, offsets, rank, cells, hot, 1.0, A, S
+            rows,
+            x,
+            own_weights,
+            blocks,
+            loss_p,
+            zeros,
+            look_up,
+            offsets,
+            rank,
+            cells,
+            hot,
+            1.0,
+            A,
+            S,
         )
         for k in range(order):
             others = np.full(width, zeros[0])
@@ -151,6 +165,7 @@ def make_root_steps(order: int) -> Any:
         blocks: kinds.LossParts,
         loss_p: kinds.Params,
         zeros: kinds.Vector,
+        look_up: kinds.LookUp,
         most_hot: kinds.Integer,
         offsets: kinds.Integers,
         rank: kinds.Integer,
@@ -172,7 +187,7 @@ def make_root_steps(order: int) -> Any:
         A, S = np.zeros((v.size // width, width)), np.zeros((v.size // width, width))
         cells, hot = np.empty((most_hot, order), np.uint32), np.full(1, -1.0)
         g, new_g, new_v, d = np.empty(v.size), np.empty(v.size), np.empty(v.size), np.empty(v.size)
-        given = rows, x, own_weights
+        given = rows, x, own_weights, look_up
         loss = gradient(given, blocks, loss_p, zeros, offsets, rank, cells, hot, scales, v, A, S, g)
         bends = np.full(v.size, BENDS)
         if most_hot > 0:
@@ -226,7 +241,8 @@ def make_root_steps(order: int) -> Any:
                 continue
             remember(v, g, new_v, new_g, S_memory, Y_memory, memory)
             gains[step % LAST] = loss - trial
-            v[:], g[:] = new_v, new_g
+            copy(new_v, v)
+            copy(new_g, g)
             loss = trial
             if gains.sum() <= least:
                 memory[2] = 1.0

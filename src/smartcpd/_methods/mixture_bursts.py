@@ -10,6 +10,7 @@ import numpy as np
 from smartcpd._common.stacked import offsets
 from smartcpd._data.storage import SparseTensor
 from smartcpd._kernels.lanes import padded
+from smartcpd._kernels.mixture_counts import hot_cells_block
 from smartcpd._kernels.mixture_passes import compiled_mixture_passes
 from smartcpd._kernels.root_steps import compiled_root_steps
 from smartcpd._methods.mixture import Mixture
@@ -86,6 +87,7 @@ class Bursts:
             (value, cell_values, derivative, *of_zeros),
             loss.params,
             np.array(zeros),
+            hot_cells_block(most_hot > 0),
             most_hot,
             starts,
         )
