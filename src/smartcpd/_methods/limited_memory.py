@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg.lapack import dtrtrs
 
 from smartcpd._problem.checkpoints.values import kept_value
 
@@ -51,16 +50,24 @@ class LimitedMemory:
     def before_guess(self, G: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the gradient G without what the remembered steps explain, and the length of each
         step that explains the rest."""
-        shares, _ = dtrtrs(self.products, self.S @ G.ravel())
+        shares = _triangular(self.products, self.S @ G.ravel())
         return G - (shares @ self.Y).reshape(G.shape), shares
 
     def after_guess(self, D: np.ndarray, shares: np.ndarray) -> np.ndarray:
         """Return the direction for the whole gradient, given a guessed one for its rest."""
         wanted = self.products.diagonal() * shares - self.Y @ D.ravel()
-        lengths, _ = dtrtrs(self.products, wanted, trans=1)
+        lengths = _triangular(self.products, wanted, transposed=True)
         return D + (lengths @ self.S).reshape(D.shape)
 
     @property
     def newest(self) -> tuple[np.ndarray, float]:
         """The last change of the gradient, and the curvature along the step that made it."""
         return self.Y[-1], float(self.products[-1, -1])
+
+
+def _triangular(R: np.ndarray, b: np.ndarray, transposed: bool = False) -> np.ndarray:
+    """Solve R x = b, or R'x = b, for an upper triangular R."""
+    from scipy.linalg.lapack import dtrtrs  # slow to import, and not every fit comes here
+
+    x, _ = dtrtrs(R, b, trans=int(transposed))
+    return np.asarray(x)

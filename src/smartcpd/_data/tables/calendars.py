@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from smartcpd._data.tables.sql import literal
 
@@ -50,6 +50,7 @@ _CLOCK = (
     r"(?:(?P<gap> ?)(?P<p>[ap]\.?m\.?))?"
 )
 _ZONE = r"(?P<zone>Z| ?UTC| ?GMT| ?[+-]\d{2}:?\d{2}| ?[+-]\d{2}| [A-Z]{3,4})?"
+_REST = rf"(?:(?P<sep>T| at |, | +|:|_){_CLOCK}{_ZONE})?"
 _DAYS = (
     (r"(?P<Y>\d{4})(?P<s>[-/._ ])(?P<m>\d{1,2})(?P=s)(?P<d>\d{1,2})", ("ymd", "ydm")),
     (r"(?P<d>\d{1,2})(?P<s>[-/. ])(?P<m>\d{1,2})(?P=s)(?P<Y>\d{4})", ("dmy", "mdy")),
@@ -72,17 +73,9 @@ _DAYS = (
     (r"(?P<G>\d{4})(?P<s>-?)W(?P<V>\d{2})", ("",)),
 )
 """Patterns of days, and the orders of day, month and year that they leave open."""
-_SHAPES = [
-    (
-        re.compile(rf"{_WEEKDAY}{day}(?:(?P<sep>T| at |, | +|:|_){_CLOCK}{_ZONE})?", re.IGNORECASE),
-        orders,
-    )
-    for day, orders in _DAYS
-]
-_UNIX = re.compile(
-    rf"{_WEEKDAY}{_MONTH} +(?P<d>\d{{1,2}}) {_CLOCK}(?: (?P<tz>[A-Z]{{3,4}}))? (?P<Y>\d{{4}})",
-    re.IGNORECASE,
-)
+_UNIX = rf"{_WEEKDAY}{_MONTH} +(?P<d>\d{{1,2}}) {_CLOCK}(?: (?P<tz>[A-Z]{{3,4}}))? (?P<Y>\d{{4}})"
+_HINT = re.compile(rf"\d[-/._ ]\d|[QW]\d|{'|'.join(NAMES)}", re.IGNORECASE)
+"""What every date has that is not written in digits alone."""
 _TIME = re.compile(_CLOCK, re.IGNORECASE)
 _COMPACT = (
     (re.compile(r"(?:19|20)\d{6}"), ("%Y%m%d",)),
@@ -161,14 +154,28 @@ def formats_of(text: str) -> list[DateFormat]:
         if found:
             parts = found.groupdict()
             return [DateFormat(f.format(**parts), in_utc=parts.get("z") == "Z") for f in formats]
-    found = _UNIX.fullmatch(text)
+    if not _HINT.search(text):
+        return []
+    found = _compiled(_UNIX).fullmatch(text)
     if found:
         zone = f" {found['tz']}" if found["tz"] else ""
         clock, repairs = _clock(found)
         month, more = _month(found["b"])
         form = f"{_weekday(found)}{month} %d {clock}{zone} %Y"
         return [DateFormat(form, "", (*repairs, *more), found["tz"] in ("UTC", "GMT"))]
-    return [form for shape, orders in _SHAPES for form in _shaped(shape.fullmatch(text), orders)]
+    return [
+        form
+        for day, orders in _DAYS
+        for form in _shaped(_compiled(f"{_WEEKDAY}{day}{_REST}").fullmatch(text), orders)
+    ]
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """Compile a pattern when the first text is compared with it: all of them take as long as
+    reading a small table.
+    """
+    return re.compile(pattern, re.IGNORECASE)
 
 
 def _foreign(text: str) -> list[DateFormat]:
