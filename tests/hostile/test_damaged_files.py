@@ -9,6 +9,7 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import h5py
 import numpy as np
@@ -19,6 +20,7 @@ import zarr
 
 import smartcpd
 from smartcpd import LabelledTensor, Mode, SmartCPD, SparseTensor
+from smartcpd._data.files.zarr import refuse_code
 from smartcpd.errors import InvalidDataError
 
 HERE = Path(__file__).parent
@@ -123,6 +125,46 @@ def test_a_damaged_chunk(tmp_path):
         smartcpd.read(tmp_path / "x.zarr")
     with pytest.raises(InvalidDataError, match=r"X\[0:8, 0:6, 0:5\] cannot be read"):
         SmartCPD(2, max_memory=4000).fit(zarr.open(tmp_path / "x.zarr"))
+
+
+class Runs:
+    """An object whose pickle writes a file when it is read."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return Path.touch, (self.path,)
+
+
+@pytest.mark.parametrize("place", ["filters", "compressor"])
+def test_a_codec_that_runs_what_it_reads(place, tmp_path):
+    """With older versions of Zarr and its codecs that work otherwise, this ran."""
+    codec = {"id": "pickle", "protocol": 4}
+    header = {"zarr_format": 2, "shape": [1], "chunks": [1], "dtype": "<f8", "order": "C"}
+    header |= {"fill_value": 0, "filters": None, "compressor": None}
+    header |= {place: [codec] if place == "filters" else codec}
+    path = tmp_path / "x.zarr"
+    path.mkdir()
+    (path / ".zarray").write_text(json.dumps(header))
+    (path / "0").write_bytes(pickle.dumps([Runs(tmp_path / "was here"), "|O", [1]]))
+    with pytest.raises(InvalidDataError, match="pickle"):
+        smartcpd.explain(smartcpd.read(path), 1)
+    assert not (tmp_path / "was here").exists()
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {"filters": (SimpleNamespace(codec_id="pickle"),), "compressor": None},
+        {"codecs": [{"name": "sharding_indexed", "configuration": {
+            "codecs": [{"name": "numcodecs.pickle"}]}}]},
+    ],
+)  # fmt: skip
+def test_codecs_are_found_wherever_they_are_named(metadata):
+    with pytest.raises(InvalidDataError, match="runs programs that are in a file"):
+        refuse_code(Path("x.zarr"), metadata)
+    refuse_code(Path("x.zarr"), {"attributes": {"name": "a pickle"}, "codecs": [{"name": "zstd"}]})
 
 
 def test_chunks_of_no_size(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ def _read(path: Path, member: str | None) -> Any:
     zarr = library(path, "zarr")
     try:
         array = _found(path, zarr.open(str(path), mode="r"), member)
+        refuse_code(path, array.metadata.to_dict())
         held = object if array.dtype.kind == "O" else array.dtype
     except (SmartCPDError, MemoryError):
         raise
@@ -28,6 +30,35 @@ def _read(path: Path, member: str | None) -> Any:
         ) from None
     real_array(path, np.empty(0, held))
     return array
+
+
+def refuse_code(path: Path, metadata: Any) -> None:
+    """Refuse an array one of whose codecs runs what is in its chunks.
+
+    Zarr itself does so since some version, as does the package with the codecs; older ones that
+    work otherwise do not.
+    """
+    for name in _codec_names(metadata):
+        if "pickle" in name.lower():
+            raise InvalidDataError(
+                f"{path} is kept by the codec {name!r}, which runs programs that are in a file. "
+                "Nothing of it was read."
+            )
+
+
+def _codec_names(entry: Any) -> Iterator[str]:
+    """Yield the names in metadata, at any depth: codecs are objects, or what describes them."""
+    if isinstance(entry, Mapping):
+        for key, value in entry.items():
+            if key in ("id", "name", "codec_id"):
+                yield str(value)
+            if key != "attributes":
+                yield from _codec_names(value)
+    elif isinstance(entry, list | tuple):
+        for value in entry:
+            yield from _codec_names(value)
+    elif hasattr(entry, "codec_id"):
+        yield str(entry.codec_id)
 
 
 def _found(path: Path, node: Any, member: str | None) -> Any:
