@@ -3,7 +3,9 @@
 ``make soak`` runs the same parts for an hour, from a seed of choice.
 """
 
+import json
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -26,3 +28,11 @@ def test_part(part, count, tmp_path):
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
     assert "; 0 failures" in done.stdout
     assert "s: ;" not in done.stdout, "nothing was tried"
+
+
+def test_lanes_share_the_time_and_end_with_a_table():
+    soak = runpy.run_path(str(SOAK / "__main__.py"), run_name="soak")
+    assert all(abs(sum(lane.values()) - 1) < 1e-9 for lane in soak["LANES"])
+    assert {path.stem for path in SOAK.glob("*.py")} >= set(soak["PARTS"])
+    kept = {"part": "fits", "seed": 3, "seconds": 90.0, "counts": {"fits": 5000}, "failures": []}
+    assert soak["table"]([json.dumps(kept)]).endswith("| fits | 3 | 2 | 5,000 fits | 0 |")

@@ -84,7 +84,7 @@ def disturbed(name: str, solver: str, folder: Path, chance: random.Random, ledge
         code, how = ended(pid, wait), 0
         if code is None and number < 7:
             how = chance.choice(SIGNALS)
-            code = stopped(pid, how, PATIENCE)
+            code = stopped(pid, how, PATIENCE, said)
             ledger.count("kills" if how == signal.SIGKILL else "signals")
         told = said.read_text() if said.exists() else ""
         if code not in ((0,) if not how else (0, *CODES[signal.Signals(how)])):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import resource
 import shutil
 import signal
 import time
@@ -89,6 +90,12 @@ def same(one: Path, other: Path) -> str:
         return "" if loss_a == loss_b else f"{loss_a} became {loss_b}"
 
 
+def processor_seconds() -> float:
+    """Return the seconds of processors that children took which have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def disturbed(
     name: str, asked: dict[str, Any], folder: Path, chance: random.Random, ledger: Ledger, most: int
 ) -> None:
@@ -99,11 +106,11 @@ def disturbed(
     for path in (whole, resumed):
         path.unlink(missing_ok=True)
     pid = child(lambda: kept(whole, fit(**asked)), said)
-    began = time.monotonic()
+    before = processor_seconds()
     if ended(pid, 120) != 0:
         ledger.fail(repeat, f"undisturbed: {said.read_text() if said.exists() else 'no answer'}")
         return
-    seconds = time.monotonic() - began
+    seconds = processor_seconds() - before
     ledger.count("fits")
     where = {"checkpoint": folder / "checkpoint", "checkpoint_every": chance.choice([0, 0.02])}
     shutil.rmtree(where["checkpoint"], ignore_errors=True)
@@ -120,12 +127,12 @@ def disturbed(
         code = ended(pid, wait)
         if code is None and number < most:
             how = chance.choice(SIGNALS)
-            code = stopped(pid, how, PATIENCE)
+            code = stopped(pid, how, PATIENCE, said)
             ledger.count("kills" if how == signal.SIGKILL else "signals")
             # An interrupt outside of any stage of a fit is raised, as Python does.
             tidy = code == 3 and "KeyboardInterrupt" in said.read_text().splitlines()[-1]
             if code not in (0, -how) and not tidy:
-                told = said.read_text() if code == 3 else f"exit code {code}"
+                told = said.read_text() if code in (3, None) else f"exit code {code}"
                 ledger.fail(repeat, f"signal {how} at {wait:.3f} s: {told}")
                 return
         elif code != 0:

@@ -51,3 +51,13 @@ class Ledger:
             with open(log, "a", encoding="utf-8") as file:
                 file.write(json.dumps(kept) + "\n")
         return int(bool(self.failures))
+
+
+def table(lines: list[str]) -> str:
+    """Return what a soak tried and found, part by part, as a table of Markdown."""
+    rows = ["| part | seed | minutes | tried | failures |", "|---|---|---|---|---|"]
+    for kept in map(json.loads, lines):
+        tried = ", ".join(f"{many:,} {name}" for name, many in kept["counts"].items())
+        minutes, failures = kept["seconds"] / 60, len(kept["failures"])
+        rows.append(f"| {kept['part']} | {kept['seed']} | {minutes:.0f} | {tried} | {failures} |")
+    return "\n".join(rows)
