@@ -14,9 +14,9 @@ from smartcpd._data.storage.entries import (
     checked_columns,
     checked_shape,
     checked_values,
-    significance,
     smallest,
 )
+from smartcpd._data.storage.events import significance
 from smartcpd.errors import InvalidParameterError
 from smartcpd.partitions.manifest import entry_bytes
 

@@ -18,9 +18,9 @@ from smartcpd._common.stacked import offsets
 from smartcpd._data.event_sums import Sum, event_sum
 from smartcpd._data.labelled import LabelledTensor
 from smartcpd._data.labels import Mode
-from smartcpd._data.storage.entries import Entries, significance, smallest
-from smartcpd._data.storage.events import Events
-from smartcpd._data.storage.sparse import SparseTensor, read_events
+from smartcpd._data.storage.entries import Entries, smallest
+from smartcpd._data.storage.events import Events, significance
+from smartcpd._data.storage.sparse import SparseTensor
 from smartcpd.errors import IncompatibleError, InvalidDataError
 from smartcpd.losses import Loss
 from smartcpd.partitions.checking import check_entries, check_figures, check_manifest
@@ -263,7 +263,7 @@ class PartitionedTensor(DescribedStorage):
         """Fill ``x`` with the values of cells; as every part is read, ask for many at a time."""
         for here, events, local in self._parts_of(rows):
             found = np.empty(local.shape[1])
-            read_events(events, local, found, significance(self.shape))
+            events.read(local, found, significance(self.shape))
             x[here] = found
 
     def read_weights(self, rows: np.ndarray, w: np.ndarray) -> None:
@@ -273,8 +273,7 @@ class PartitionedTensor(DescribedStorage):
             return
         for here, events, local in self._parts_of(rows):
             found = np.empty(local.shape[1])
-            excess = Events(events.indices, events.own_weights() - 1.0, events.shape)
-            read_events(excess, local, found, significance(self.shape))
+            events.excess().read(local, found, significance(self.shape))
             w[here] += found
 
     def _parts_of(self, rows: np.ndarray) -> Iterator[tuple[np.ndarray, Events, np.ndarray]]:

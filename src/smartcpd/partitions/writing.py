@@ -15,7 +15,8 @@ import numpy as np
 
 from smartcpd._common.atomic import replaced
 from smartcpd._data.labels import Mode
-from smartcpd._data.storage.entries import Entries, canonical, significance
+from smartcpd._data.storage.entries import Entries, canonical
+from smartcpd._data.storage.events import significance
 from smartcpd._data.storage.sparse import ABSENT, SparseTensor
 from smartcpd.errors import InvalidDataError, InvalidParameterError
 from smartcpd.partitions.figures import Figures

@@ -11,7 +11,7 @@ import numpy as np
 from smartcpd._data.storage.events import Events
 from smartcpd._kernels.compiling import Block
 from smartcpd.errors import IncompatibleError
-from smartcpd.losses import Loss
+from smartcpd.losses import Data, Loss
 
 
 class FitNeeds(Protocol):
@@ -304,6 +304,19 @@ class SparseStorage:
     def some_entries(self, count: int, rng: np.random.Generator) -> list[np.ndarray]:
         """The indices of so many entries, or of as many as are at hand, drawn with replacement."""
         return self.some_events(count, rng).rows(slice(None))
+
+
+def impossible(values: np.ndarray, loss: Loss) -> np.ndarray | None:
+    """Return which values a loss cannot describe; None where their type allows no such value."""
+    if values.dtype.kind in "bu" and loss.data is not Data.BINARY:
+        return None
+    lowest, _ = loss.data.value
+    bad = ~np.isfinite(values)
+    if lowest > -np.inf:
+        bad |= values < lowest
+    if loss.data is Data.BINARY:
+        bad |= (values != 0) & (values != 1)
+    return bad
 
 
 def random_cells(

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from smartcpd._common.stacked import offsets
-from smartcpd._data.storage.base import DenseStorage, random_cells
+from smartcpd._data.storage.base import DenseStorage, impossible, random_cells
 from smartcpd._data.storage.weights import block_weights, observed_weights
 from smartcpd._kernels.cells import dense_cells
 from smartcpd._kernels.compiling import Block
 from smartcpd._kernels.gather import dense_gather, dense_lines
 from smartcpd.errors import InvalidDataError
-from smartcpd.losses import Data, Loss
+from smartcpd.losses import Loss
 
 SLAB_CELLS = 1 << 18
 SCALED_BY = 1 << 21
@@ -245,20 +245,15 @@ class Dense(DenseStorage):
         """Check the values; messages count cells from ``origin`` on, where the array is a part of a
         larger one.
         """
-        lowest, allowed = loss.data.value
-        if self.array.dtype.kind in "bu" and loss.data is not Data.BINARY:
-            return
         for start, slab, w in self._slabs():
-            bad = ~np.isfinite(slab)
-            if lowest > -np.inf:
-                bad |= slab < lowest
-            if loss.data is Data.BINARY:
-                bad |= (slab != 0) & (slab != 1)
+            bad = impossible(slab, loss)
+            if bad is None:
+                return
             if w is not None:
                 bad &= w != 0
             first = [0] * slab.ndim if origin is None else list(origin)
             first[0] += start
-            self._refuse(slab, first, bad, f"loss '{loss}' needs {allowed}")
+            self._refuse(slab, first, bad, f"loss '{loss}' needs {loss.data.value[1]}")
 
     def observed_slabs(self) -> Iterator[tuple[int, np.ndarray, np.ndarray | None]]:
         for start, slab, w in self._slabs():

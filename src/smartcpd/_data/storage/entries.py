@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from smartcpd._data.storage.events import Events
+from smartcpd._data.storage.events import Events, significance
 from smartcpd._data.storage.weights import check_weights
 from smartcpd._kernels import sorting
 from smartcpd.errors import InvalidDataError, InvalidParameterError
@@ -70,25 +70,6 @@ def checked_columns(indices: Any) -> list[np.ndarray]:
     return columns
 
 
-def check_pointers(X: Any) -> None:
-    """Raise an error unless the pointers of a compressed sparse array lie within its indices.
-
-    SciPy and pydata follow them without looking when they turn such an array into a list of cells.
-    """
-    pointers = getattr(X, "indptr", None)
-    if pointers is None:
-        return
-    starts, count = np.asarray(pointers), len(X.indices)
-    rising = (
-        starts.ndim == 1 and starts.dtype.kind in "iu" and bool((starts[1:] >= starts[:-1]).all())
-    )
-    if not rising or (starts.size and (starts[0] != 0 or starts[-1] > count)):
-        raise InvalidDataError(
-            f"The pointers (indptr) of X, {type(X).__name__} of shape {X.shape}, do not rise from "
-            f"0 to its {count:,} indices: it is damaged. Make or fetch it again."
-        )
-
-
 def checked_values(values: Any, count: int) -> np.ndarray:
     numbers = np.asarray(values)
     if numbers.dtype.kind not in "buif":
@@ -133,11 +114,6 @@ def checked_shape(columns: list[np.ndarray], shape: Sequence[int] | None) -> tup
 
 def smallest(size: int) -> np.dtype:
     return np.min_scalar_type(size - 1)
-
-
-def significance(sizes: Sequence[int]) -> list[int]:
-    """The modes in the order that entries are sorted by."""
-    return sorted(range(len(sizes)), key=lambda mode: -sizes[mode])
 
 
 def checked_weights(weights: Any, count: int) -> np.ndarray | None:

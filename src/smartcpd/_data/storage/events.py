@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from smartcpd._common.stacked import offsets
+from smartcpd._kernels.cells import sparse_cells
 from smartcpd._kernels.compiling import Block
 from smartcpd._kernels.events import unpack_block
 from smartcpd._kernels.sorting import columns_handle
@@ -48,3 +51,21 @@ class Events:
     def rows(self, positions: np.ndarray | slice) -> list[np.ndarray]:
         """The indices of chosen events, mode by mode."""
         return [column[positions].astype(np.intp) for column in self.indices]
+
+    def read(self, rows: np.ndarray, x: np.ndarray, order: Sequence[int] | None = None) -> None:
+        """Fill ``x`` with the values of cells; 0 where there is no event.
+
+        ``order`` has the modes that events are sorted by, if that is not by their own lengths.
+        """
+        modes = significance(self.shape) if order is None else order
+        handle = np.array([*self.handle(), len(self), *modes], np.int64)
+        sparse_cells(self.values.dtype.name)(handle, offsets(self.shape), rows, x)
+
+    def excess(self) -> Events:
+        """Return the events with their weights minus 1 as values: 0 where there is no event."""
+        return Events(self.indices, self.own_weights() - 1.0, self.shape)
+
+
+def significance(sizes: Sequence[int]) -> list[int]:
+    """The modes in the order that entries are sorted by."""
+    return sorted(range(len(sizes)), key=lambda mode: -sizes[mode])

@@ -10,21 +10,18 @@ from typing import Any
 import numpy as np
 
 from smartcpd._common.doors import doors
-from smartcpd._common.stacked import offsets
-from smartcpd._data.storage.base import SparseStorage, random_cells
+from smartcpd._data.storage.base import SparseStorage, impossible, random_cells
 from smartcpd._data.storage.entries import (
     canonical,
-    check_pointers,
     checked_columns,
     checked_shape,
     checked_values,
     checked_weights,
-    significance,
     without_missing,
 )
 from smartcpd._data.storage.events import Events
 from smartcpd._data.storage.fiber_index import FiberIndex, build_fiber_indices
-from smartcpd._kernels.cells import sparse_cells
+from smartcpd._data.storage.foreign import coordinates
 from smartcpd._kernels.compiling import Block
 from smartcpd._kernels.fibers import sparse_gather
 from smartcpd.errors import InvalidDataError, InvalidParameterError
@@ -118,19 +115,8 @@ class SparseTensor(SparseStorage):
             return X if absent in ("zero", X.absent) else X.with_absent(absent)
         if isinstance(X, SparseStorage):
             return cls.of(X.load(), absent)
-        if type(X).__module__.startswith("pyttb"):
-            # An sptensor keeps its values as a column; one without nonzeros has no columns at all.
-            subs = np.asarray(X.subs).reshape(-1, len(X.shape))
-            return cls(subs, np.asarray(X.vals).reshape(-1), X.shape, absent)
-        check_pointers(X)
-        coo = X.tocoo() if hasattr(X, "tocoo") else X
-        coords = coo.coords if hasattr(coo, "coords") else (coo.row, coo.col)
-        if np.any(getattr(coo, "fill_value", 0) != 0):
-            raise InvalidDataError(
-                f"X has fill_value={coo.fill_value!r}; cells that are not stored must be 0. "
-                "Subtract it first, or pass X.todense()."
-            )
-        return cls(tuple(coords), coo.data, coo.shape, absent)
+        columns, values, shape = coordinates(X)
+        return cls(columns, values, shape, absent)
 
     def with_absent(self, absent: str) -> SparseTensor:
         """Return the same entries with another meaning of the cells that are not stored."""
@@ -276,7 +262,7 @@ class SparseTensor(SparseStorage):
 
     def read_cells(self, rows: np.ndarray, x: np.ndarray) -> None:
         """Fill ``x`` with the values of single cells; those that are not stored read as zero."""
-        read_events(self.events, rows, x)
+        self.events.read(rows, x)
 
     def weights_handle(self) -> np.ndarray:
         """Return the addresses by which compiled code reads the weights; empty if there are
@@ -297,13 +283,12 @@ class SparseTensor(SparseStorage):
         if self.events.weights is None:
             w[:] = 1.0
         else:
-            read_events(self._excess, rows, w)
+            self._excess.read(rows, w)
             w += 1.0
 
     @cached_property
     def _excess(self) -> Events:
-        """The events with their weights minus 1 as values: 0 where there is no event."""
-        return Events(self.events.indices, self.events.own_weights() - 1.0, self.shape)
+        return self.events.excess()
 
     def pieces(self, size: int) -> Iterator[tuple[list[np.ndarray], np.ndarray]]:
         for start in range(0, self.nnz, size):
@@ -390,20 +375,15 @@ class SparseTensor(SparseStorage):
         self.check_zeros(loss, "absent='unobserved'")
         if self.n_observed <= 0:
             raise InvalidDataError(f"{self!r} has no observed cell.")
-        lowest, allowed = loss.data.value
         x = self.values
-        if x.dtype.kind in "bu" and loss.data is not Data.BINARY:
-            return
-        bad = ~np.isfinite(x) | (x < lowest)
-        if loss.data is Data.BINARY:
-            bad |= (x != 0) & (x != 1)
-        if bad.any():
+        bad = impossible(x, loss)
+        if bad is not None and bad.any():
             at = int(np.argmax(bad))
             cell = ", ".join(str(int(c[at])) for c in self.indices)
             name = {True: "NaN", False: "infinity"}[bool(np.isnan(x[at]))]
             value = str(x[at]) if np.isfinite(x[at]) else name
             more = " Entries of one cell are added up." if loss.data is Data.BINARY else ""
-            need = f"loss '{loss}' needs {allowed}"
+            need = f"loss '{loss}' needs {loss.data.value[1]}"
             raise InvalidDataError(f"X[{cell}] is {value}: {need}.{more}")
 
 
@@ -426,15 +406,3 @@ def _cells_of(cells: Any, shape: tuple[int, ...]) -> list[np.ndarray]:
     columns = checked_columns(cells)
     checked_shape(columns, shape)
     return columns
-
-
-def read_events(
-    events: Events, rows: np.ndarray, x: np.ndarray, order: Sequence[int] | None = None
-) -> None:
-    """Fill ``x`` with the values of cells; 0 where there is no event.
-
-    ``order`` has the modes that events are sorted by, if that is not by their own lengths.
-    """
-    modes = significance(events.shape) if order is None else order
-    handle = np.array([*events.handle(), len(events), *modes], np.int64)
-    sparse_cells(events.values.dtype.name)(handle, offsets(events.shape), rows, x)
