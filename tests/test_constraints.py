@@ -38,7 +38,7 @@ MEMBERSHIP = {
     "unimodal": lambda c, A: one_peak(A),
 }
 GAMMAS = st.floats(-6, 6).map(lambda power: 10.0**power)
-many = settings(max_examples=60, deadline=None, derandomize=True)
+many = settings(max_examples=25, deadline=None, derandomize=True)
 
 
 def one_peak(A):

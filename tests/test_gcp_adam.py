@@ -146,9 +146,13 @@ class TestSampling:
         np.testing.assert_array_equal(positions, [np.arange(storage.nnz)] * 2)
 
 
+# Each order has a compiled loop of its own.
+ORDERS = [3, *(pytest.param(order, marks=pytest.mark.slow) for order in (2, 4))]
+
+
 class TestSteps:
     @few_losses
-    @pytest.mark.parametrize("order", [2, 3, 4])
+    @pytest.mark.parametrize("order", ORDERS)
     def test_steps_are_those_of_numpy(self, name, order):
         loss = losses.get(name)
         data, factors = example(loss, order)

@@ -20,7 +20,7 @@ from smartcpd.losses import Data, Domain
 
 every_loss = pytest.mark.parametrize("name", LOSSES)
 every_distribution = pytest.mark.parametrize("name", DISTRIBUTIONS)
-many = settings(max_examples=60, deadline=None, derandomize=True)
+many = settings(max_examples=25, deadline=None, derandomize=True)
 MODELS = st.floats(0.02, 20.0)
 POSITIVE = st.floats(0.05, 20.0)
 FORMULAS = ["value", "derivative", "convex_derivative"]

@@ -17,9 +17,9 @@ def whole(factors):
 def nearest_by_search(T, rng):
     """The squared distance of the nearest rank-one tensor: power steps from many starts."""
     best = 0.0
-    for _ in range(20):
+    for _ in range(8):
         x = [rng.standard_normal(size) for size in T.shape]
-        for _ in range(60):
+        for _ in range(30):
             for mode in range(T.ndim):
                 y = T
                 for other in reversed([k for k in range(T.ndim) if k != mode]):

@@ -11,7 +11,7 @@ from smartcpd._fitting.model import CPModel
 from smartcpd.errors import IncompatibleError, InvalidParameterError
 from smartcpd.metrics import factor_match_score, factor_mse, factor_mse_authors, factor_mse_joint
 
-quick = settings(max_examples=40, deadline=None)
+quick = settings(max_examples=20, deadline=None)
 MSES = [factor_mse, factor_mse_joint, factor_mse_authors]
 
 

@@ -22,7 +22,7 @@ from smartcpd.errors import (
 )
 
 quick = settings(
-    max_examples=40,
+    max_examples=20,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

@@ -63,7 +63,7 @@ class TestUpdates:
         seed=st.integers(0, 2**16),
         scale=st.sampled_from([1e-2, 1.0, 1e3]),
     )
-    @settings(max_examples=25, deadline=None)
+    @settings(max_examples=12, deadline=None)
     def test_none_raises_the_loss(self, loss, shape, rank, seed, scale):
         X, factors = tensor(tuple(shape), rank, seed, 0.0 if loss == "gamma" else 0.3)
         X[(0,) * X.ndim] = 1.0
@@ -213,7 +213,7 @@ class TestSimplex:
 
     @pytest.mark.parametrize("loss", ["poisson", "bernoulli-odds"])
     @given(seed=st.integers(0, 2**16), rank=st.integers(1, 4))
-    @settings(max_examples=25, deadline=None)
+    @settings(max_examples=12, deadline=None)
     def test_no_step_with_held_weights_raises_the_loss(self, loss, seed, rank):
         X, factors = tensor((5, 4, 3), rank, seed, 0.5)
         X = (X > 0).astype(float)

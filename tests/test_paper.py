@@ -14,7 +14,7 @@ from smartcpd._app.paper import breakdown, claims, figures, lines, page, watchin
 from smartcpd._app.paper.claimed import CLAIMS
 from smartcpd._app.paper.contenders import Budget, Contender, Snapshot, Task
 from smartcpd._app.paper.experiment import Options, Panel, Plan
-from smartcpd._app.paper.experiments import EXPERIMENTS, common, contours, get, real
+from smartcpd._app.paper.experiments import EXPERIMENTS, common, contours, count, get, real
 from smartcpd._app.paper.judging import judged, n_missed
 from smartcpd._app.paper.runner import folder_of, run
 from smartcpd._app.paper.runs import Row, Runs
@@ -458,7 +458,7 @@ class TestFigures:
         assert (np.diff(y) <= 1e-12).all()
 
     def test_styles_are_different(self):
-        lines = [c.name for c in get("count").plan(Options(quick=True)).panels[0].contenders]
+        lines = [c.name for c in count.racing(Options(quick=True))]
         styles = [figures.style_of(name, n) for n, name in enumerate(lines)]
         assert len(set(styles)) == len(styles)
 

@@ -99,11 +99,13 @@ class TestCounts:
             CPModel(TRUTH, loss_function="poisson").loss(X), rel=1e-9
         )
 
+    @pytest.mark.slow  # tensors of every order have compiled loops of their own
     def test_the_shapes_that_occur(self):
         for shape in ((5000, 4), (60, 50, 40), (30, 8, 7, 6), (9, 8, 7, 3, 4)):
             data, _ = events(shape, 2, 3000, seed=len(shape))
             assert np.isfinite(fit(data, 2, "poisson", random_state=0, max_epochs=30).loss)
 
+    @pytest.mark.slow
     def test_more_cells_than_a_machine_integer_counts(self):
         data, _ = events((30, 20, 10, 10), 2, 500)
         far = [c.astype(np.int64) * 2003 for c in data.indices]

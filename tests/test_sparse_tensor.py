@@ -31,7 +31,7 @@ def dense_of(shape, cells, values):
 
 class TestStorage:
     @given(entries())
-    @settings(max_examples=200, deadline=None)
+    @settings(max_examples=60, deadline=None)
     def test_any_order_duplicates_and_zeros(self, example):
         shape, cells, values = example
         X = dense_of(shape, cells, values)
@@ -42,7 +42,7 @@ class TestStorage:
         assert tensor.nnz < 2 or sortedness([tensor.indices[k] for k in ranked]) == STRICT
 
     @given(entries())
-    @settings(max_examples=100, deadline=None)
+    @settings(max_examples=40, deadline=None)
     def test_stored_zeros_are_observations_where_absent_cells_are_not(self, example):
         shape, cells, values = example
         tensor = SparseTensor(cells, values, shape, absent="unobserved")

@@ -14,7 +14,7 @@ from smartcpd._kernels.compiling import inline
 from smartcpd.errors import InvalidParameterError
 from smartcpd.steps import Probe
 
-many = settings(max_examples=100, deadline=None, derandomize=True)
+many = settings(max_examples=30, deadline=None, derandomize=True)
 GRADIENTS = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=20)
 PROBE = Probe(gradient_square=4.0, unit=3.0)
 JENSEN = [name for name in LOSSES if losses.get(name).jensen_mirror]

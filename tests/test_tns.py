@@ -16,7 +16,7 @@ from smartcpd.errors import InvalidDataError, InvalidParameterError
 
 INTEGERS = ["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
 FLOATS = ["float16", "float32", "float64"]
-MANY_EXAMPLES = settings(max_examples=40, deadline=None)
+MANY_EXAMPLES = settings(max_examples=25, deadline=None)
 
 
 @pytest.fixture(scope="module")
