@@ -21,6 +21,7 @@ from smartcpd._kernels import ahead, kept_code, turns
 from smartcpd._kernels.compiling import in_precision, inline
 from smartcpd._kernels.notices import compilation, working_clock
 from smartcpd._kernels.turns import Turn
+from smartcpd._methods.mixture_bursts import needed_kernels
 from smartcpd._strategies.dense import NEEDED_LATER
 
 PACKAGE = Path(smartcpd.__file__).resolve().parent
@@ -196,10 +197,10 @@ AHEAD = """
 import time
 from smartcpd._kernels import ahead, row_sums
 from smartcpd._kernels.kept_code import is_kept
-assert not is_kept(row_sums.add_cells)
+assert not is_kept(row_sums.add_cells, "add_cells")
 ahead.compile_ahead("row_sums.add_cells")
 until = time.monotonic() + 100
-while not is_kept(row_sums.add_cells) and time.monotonic() < until:
+while not is_kept(row_sums.add_cells, "add_cells") and time.monotonic() < until:
     time.sleep(0.05)
 kernel = row_sums.compiled_add_cells()
 print(len(kernel.stats.cache_misses))
@@ -211,8 +212,9 @@ def test_what_another_process_compiled_ahead_is_found(sources):
     assert run(AHEAD, sources)[0][0].split() == ["0"]
 
 
-def test_what_a_dense_search_needs_later_can_be_named():
-    for kernel in NEEDED_LATER:
+@pytest.mark.parametrize("loss", ["poisson", "bernoulli-odds"])
+def test_what_a_search_needs_later_can_be_named(loss):
+    for kernel in (*NEEDED_LATER, *needed_kernels(losses.get(loss), 3)):
         ahead._is_kept(kernel)
         module, _, function = kernel.partition(":")[0].partition(".")
         module = importlib.import_module(f"smartcpd._kernels.{module}")

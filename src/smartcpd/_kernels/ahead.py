@@ -15,6 +15,7 @@ import threading
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 from smartcpd._kernels.kept_code import is_kept, keeps_for_others
 
@@ -25,9 +26,9 @@ _SOURCES = Path(__file__).resolve().parents[2]
 def compile_ahead(*kernels: str) -> None:
     """Have kernels compiled in the given order, unless they are on disk already.
 
-    A kernel is named by its module, its function and perhaps a precision:
-    ``"core_sweeps.core_sweeps:float64"``. Nothing is done where no second core or no interpreter is
-    there to do it.
+    A kernel is named by its module, its function and perhaps a precision or an order:
+    ``"core_sweeps.core_sweeps:float64"``, ``"mixture_passes.mixture_passes:3"``. Nothing is done
+    where no second core or no interpreter is there to do it.
     """
     missing = [kernel for kernel in kernels if not _is_kept(kernel)]
     if not missing or not keeps_for_others() or (os.cpu_count() or 1) < 2:
@@ -47,17 +48,24 @@ def compile_ahead(*kernels: str) -> None:
 
 
 def _is_kept(kernel: str) -> bool:
-    module, _, function = kernel.partition(":")[0].partition(".")
-    return is_kept(getattr(import_module(f"smartcpd._kernels.{module}"), function))
+    module, name, variant = _parts(kernel)
+    function = getattr(module, name, None) or getattr(module, f"make_{name}")
+    return is_kept(function, f"{name}.{variant}" if variant else name)
+
+
+def _parts(kernel: str) -> tuple[ModuleType, str, str]:
+    """Return the module of a kernel, its name, and its precision or order."""
+    name, _, variant = kernel.partition(":")
+    module, _, function = name.partition(".")
+    return import_module(f"smartcpd._kernels.{module}"), function, variant
 
 
 def main(kernels: list[str]) -> None:
     """Compile kernels, each as its module does when it is asked for it."""
     for kernel in kernels:
-        name, _, dtype = kernel.partition(":")
-        module, _, function = name.partition(".")
-        compiled = getattr(import_module(f"smartcpd._kernels.{module}"), f"compiled_{function}")
-        compiled(*filter(None, [dtype]))
+        module, name, variant = _parts(kernel)
+        compiled = getattr(module, f"compiled_{name}")
+        compiled(*([int(variant) if variant.isdigit() else variant] if variant else []))
 
 
 if __name__ == "__main__":

@@ -124,10 +124,12 @@ def is_from_sources(function: Callable[..., Any]) -> bool:
     return all(module is not None for module in _modules_of(function))
 
 
-def is_kept(function: Callable[..., Any]) -> bool:
-    """Whether a variant of a function is on disk, compiled from its sources as they are."""
+def is_kept(function: Callable[..., Any], name: str) -> bool:
+    """Whether code is on disk whose name begins with ``name``, compiled from the sources of a
+    function, or of the factory that makes it, as they are.
+    """
     module = function.__module__.removeprefix("smartcpd.")
-    pattern = f"{module}.{function.__name__}.*-{key_of(function)[:20]}.*nbi"
+    pattern = f"{module}.{name}.*-{key_of(function)[:20]}.*nbi"
     return any(folder().glob(pattern))
 
 

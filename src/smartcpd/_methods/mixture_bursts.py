@@ -54,6 +54,13 @@ def is_curved(loss: Loss) -> bool:
     return loss.background is None and loss.taylor_at_zero is not None
 
 
+def needed_kernels(loss: Loss, order: int) -> tuple[str, ...]:
+    """Name the kernels that a search by bursts asks for, in that order."""
+    finish = (f"root_steps.root_steps:{order}",) if is_curved(loss) else ()
+    passes = f"mixture_passes.mixture_passes:{order}"
+    return (passes, "merging.merge_components", *finish, "bounded_rows.bounded_rows")
+
+
 @dataclass(frozen=True)
 class Bursts:
     """Steps over the entries of a tensor, under one loss."""

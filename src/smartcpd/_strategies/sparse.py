@@ -19,11 +19,13 @@ import numpy as np
 from smartcpd._common.stacked import stack, unstack
 from smartcpd._data.storage import SparseTensor
 from smartcpd._data.storage.conversion import as_dense
+from smartcpd._kernels.ahead import compile_ahead
 from smartcpd._methods.base import Comparison, Ended, Method, Result
 from smartcpd._methods.dense_descent import quasi_newton
 from smartcpd._methods.descents import Candidate
 from smartcpd._methods.expected_counts import serves
 from smartcpd._methods.loop import Look, raised
+from smartcpd._methods.mixture_bursts import needed_kernels
 from smartcpd._methods.mm import mm
 from smartcpd._methods.tracker import Tracker
 from smartcpd._objectives import objective_of
@@ -86,6 +88,8 @@ class SparseSearch:
         """Fit from scratch; without the finish, return what the first search found."""
         tracker, problem = self.tracker, self.problem
         A = stack(random_factors(problem, problem.rank, np.random.default_rng(0)))
+        if is_mixture(problem):
+            compile_ahead(*needed_kernels(problem.loss, len(problem.shape)))
         self.path.compile(A)
         tracker.begin_with(A)
 
