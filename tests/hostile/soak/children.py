@@ -43,18 +43,23 @@ def child(work: Callable[[], Any], said: Path) -> int:
 
 def ended(pid: int, seconds: float) -> int | None:
     """Wait so long for a child; return its exit code, negative for a signal, None if it runs."""
+    return timed(pid, seconds)[0]
+
+
+def timed(pid: int, seconds: float) -> tuple[int | None, float]:
+    """Wait like `ended`; return the seconds that it took as well."""
     waited = 0.0
     before, used = time.monotonic(), used_by(pid)
     while True:
         done, status = os.waitpid(pid, os.WNOHANG)
         if done:
-            return os.waitstatus_to_exitcode(status)
+            return os.waitstatus_to_exitcode(status), waited
         now, so_far = time.monotonic(), used_by(pid)
         # What a child that could run did not get of a processor is not its fault.
         waited += so_far - used if is_ready(pid) else now - before
         before, used = now, so_far
         if waited >= seconds:
-            return None
+            return None, waited
         time.sleep(min(0.001, max(seconds, 0)))
 
 

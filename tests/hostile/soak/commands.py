@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from children import child, ended, stopped
+from children import child, ended, stopped, timed
 from ledger import Ledger
 
 from smartcpd import datasets
@@ -71,11 +71,10 @@ def disturbed(name: str, solver: str, folder: Path, chance: random.Random, ledge
     whole, out, said = folder / "whole", folder / "run", folder / "said"
     for path in (whole, out):
         shutil.rmtree(path, ignore_errors=True)
-    began = time.monotonic()
-    if ended(called(words(name, whole, solver), said), 120) != 0:
+    code, seconds = timed(called(words(name, whole, solver), said), 120)
+    if code != 0:
         ledger.fail(repeat, f"undisturbed: {said.read_text()}")
         return
-    seconds = time.monotonic() - began
     for number in range(8):
         resume = ["--resume"] if (out / "checkpoint" / "checkpoint.json").exists() else []
         pid = called(words(name, out, solver) + resume, said)

@@ -201,11 +201,12 @@ def _entered(told: dict[str, Any], last: dict[str, Any], ledger: Ledger) -> dict
     if "case" in told:
         return told
     ledger.count("fits" if told["end"] != "refused" else "refusals")
-    ledger.count(told["end"])
+    if told["end"] == "converged":
+        ledger.count("that converged")
     if "early" in told:
-        ledger.count("run on ten times as long")
+        ledger.count("of those run on ten times as long")
     if told.get("early") and not told["faults"]:
-        ledger.count("of a user's own method that stopped early")
+        ledger.count("by a method of the user's choice that stopped early")
     for fault in told["faults"]:
         ledger.fail(f"number={told['number']} {last['case']}", fault)
     return last

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import resource
 import shutil
 import signal
 import time
@@ -15,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import zarr
-from children import child, ended, stopped
+from children import child, ended, stopped, timed
 from ledger import Ledger
 
 import smartcpd
@@ -90,12 +89,6 @@ def same(one: Path, other: Path) -> str:
         return "" if loss_a == loss_b else f"{loss_a} became {loss_b}"
 
 
-def processor_seconds() -> float:
-    """Return the seconds of processors that children took which have ended."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
 def disturbed(
     name: str, asked: dict[str, Any], folder: Path, chance: random.Random, ledger: Ledger, most: int
 ) -> None:
@@ -106,11 +99,10 @@ def disturbed(
     for path in (whole, resumed):
         path.unlink(missing_ok=True)
     pid = child(lambda: kept(whole, fit(**asked)), said)
-    before = processor_seconds()
-    if ended(pid, 120) != 0:
+    code, seconds = timed(pid, 120)
+    if code != 0:
         ledger.fail(repeat, f"undisturbed: {said.read_text() if said.exists() else 'no answer'}")
         return
-    seconds = processor_seconds() - before
     ledger.count("fits")
     where = {"checkpoint": folder / "checkpoint", "checkpoint_every": chance.choice([0, 0.02])}
     shutil.rmtree(where["checkpoint"], ignore_errors=True)
