@@ -5,6 +5,7 @@ import pytest
 
 import smartcpd
 from smartcpd import CPModel, SmartCPD, SparseTensor, losses
+from smartcpd._fitting.fit import fit
 from smartcpd.errors import IncompatibleError, InvalidParameterError
 
 R = 1.5
@@ -116,3 +117,21 @@ def test_what_the_user_stops_in_the_first_round_goes_no_further():
     assert not found.status_.converged
     assert len(seen) == 2
     assert found.model_.loss_function.name == "negative-binomial"
+
+
+def test_what_is_interrupted_before_anything_was_recorded(monkeypatch, tmp_path):
+    few = counts(shape=(8, 7, 6))
+    whole = fit(few, 2, OPEN, random_state=0)
+
+    def interrupt(self, *given):
+        raise KeyboardInterrupt
+
+    where = {"random_state": 0, "checkpoint": tmp_path}
+    with monkeypatch.context() as patched:
+        patched.setattr("smartcpd._methods.tracker.Tracker._remember", interrupt)
+        found = fit(few, 2, OPEN, **where)
+    assert found.status.interrupted
+    assert np.isfinite(found.loss)
+    assert found.history[-1].loss == found.loss
+    again = fit(few, 2, OPEN, **where, resume=True)
+    assert all(map(np.array_equal, whole.model.factors, again.model.factors))

@@ -94,8 +94,7 @@ class _Rounds:
     def fit(self, loss: Loss, **more: Any) -> Any:
         """A fit with what earlier ones left of the user's limits."""
         left = dict(self.parameters)
-        epochs = sum(each.history[-1].epoch for each in self.fits)
-        left["max_epochs"] = max(1, left["max_epochs"] - epochs)
+        left["max_epochs"] = max(1, left["max_epochs"] - self.epochs)
         if left["max_time"] is not None:
             left["max_time"] = max(1e-3, left["max_time"] - time.perf_counter() + self.began)
         if left["checkpoint"] is not None:
@@ -105,15 +104,19 @@ class _Rounds:
         return self.fits[-1]
 
     @property
+    def epochs(self) -> int:
+        """Epochs of all fits so far; one that was interrupted early has a history without rows."""
+        return sum(each.history[-1].epoch for each in self.fits if each.history)
+
+    @property
     def is_over(self) -> bool:
         """Whether the user, or a limit of theirs, has ended the fit."""
         status = self.fits[-1].status
-        epochs = sum(each.history[-1].epoch for each in self.fits)
         late = self.parameters["max_time"]
         return (
             self.stopped
             or status.interrupted
-            or epochs >= self.parameters["max_epochs"]
+            or self.epochs >= self.parameters["max_epochs"]
             or (late is not None and time.perf_counter() - self.began >= late)
         )
 
@@ -142,7 +145,8 @@ class _Rounds:
             mean = objective_of(self.storage, parameter.loss, self.n_threads).estimate(
                 stack(factors)
             )
-        last = found.history[-1]
+        began = Record(0.0, 0, 0, mean.loss, 0.0, "loss")
+        last = found.history[-1] if found.history else began
         rows = [*found.history, last._replace(epoch=last.epoch + 1, loss=mean.loss, phase="loss")]
         earlier = [each.history[-1] for each in self.fits[:-1]]
         return replace(

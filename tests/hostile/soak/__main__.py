@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -46,6 +47,8 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=3600.0, help="in all")
     parser.add_argument("--log", type=Path, help="a file to which results are added, as JSON")
     asked = parser.parse_args()
+    # A shell lets what it starts in the background ignore interrupts, and so would all children.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if len(asked.parts) == 1:
         return attack(asked.parts[0], asked)
     with tempfile.TemporaryDirectory(prefix="soak-log-") as folder:
