@@ -160,6 +160,7 @@ class TestFit:
         assert not RunFolder("events-smartcpd").resumable
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 def test_an_interrupted_fit_keeps_what_it_found(tmp_path):
     X, _ = smartcpd.datasets.count((60, 60, 60), rank=10, random_state=0)
@@ -555,6 +556,7 @@ class TestManners:
     def test_version(self, run):
         assert run("--version")[1].startswith("smartcpd ")
 
+    @pytest.mark.slow
     def test_completion_knows_the_registries(self):
         env = {
             "_SMARTCPD_COMPLETE": "complete_bash",
@@ -563,6 +565,7 @@ class TestManners:
         }
         assert program(env=env).stdout.split() == ["poisson", "poisson-log"]
 
+    @pytest.mark.slow
     def test_a_reader_that_goes_away(self, fitted):
         command = f"'{sys.executable}' -m smartcpd show '{fitted[0]}' --top 50 | head -c 1"
         done = subprocess.run(

@@ -48,7 +48,7 @@ def test_residuals_rise_by_no_more_than_the_ridge(shape):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", [pytest.param("float32", marks=pytest.mark.slow), "float64"])
 def test_compiled_equals_interpreted(shape, dtype):
     core, _ = planted(shape, 2, noise=0.1)
     rng = np.random.default_rng(3)

@@ -62,6 +62,7 @@ def _fitted(client, X, **settings):
     return SmartCPD(RANK, "poisson", random_state=0, client=client, **settings).fit(X)
 
 
+@pytest.mark.slow
 def test_a_folder_is_fitted_as_well_as_in_memory(client, folder, in_memory):
     fits = [_fitted(Cluster(client, local_updates=n), folder) for n in (2, 2, 50)]
     for fit in fits:
@@ -73,12 +74,14 @@ def test_a_folder_is_fitted_as_well_as_in_memory(client, folder, in_memory):
     assert "2 local updates a round" in {row.phase for row in fits[0].history_}
 
 
+@pytest.mark.slow
 def test_the_number_of_local_updates_is_found(client, folder, in_memory):
     fit = _fitted(client, folder)
     assert fit.loss_ == pytest.approx(in_memory, rel=5e-4)
     assert "local update" in fit.status_.reason
 
 
+@pytest.mark.slow
 def test_the_last_mode_is_divided_as_well_as_the_first(client, counts, in_memory, tmp_path):
     turned = SparseTensor(counts.indices[::-1], counts.values, SHAPE[::-1])
     folder = write_tensor(tmp_path / "x.parts", turned, part_bytes=40_000)
@@ -87,6 +90,7 @@ def test_the_last_mode_is_divided_as_well_as_the_first(client, counts, in_memory
     assert fit.loss_ == pytest.approx(in_memory, rel=5e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["poisson", "gaussian", "bernoulli-odds"])
 def test_sums_over_shards_are_sums_over_the_tensor(client, folder, counts, loss):
     A = np.random.default_rng(0).random((sum(SHAPE), 2)) + 0.1
@@ -108,6 +112,7 @@ def _pieces():
     return sparse, dense
 
 
+@pytest.mark.slow
 def test_a_list_of_tensors_is_one_tensor(client):
     sparse, dense = _pieces()
     seen = ~np.isnan(dense)
@@ -162,6 +167,7 @@ def test_a_worker_that_stands_still_is_not_waited_for(client, folder, in_memory,
     assert "moved to another worker" in fit.status_.reason
 
 
+@pytest.mark.slow
 def test_a_worker_that_has_all_shards_and_stands_still_is_not_waited_for(
     client, folder, in_memory, monkeypatch
 ):
@@ -187,6 +193,7 @@ def test_a_worker_that_has_all_shards_and_stands_still_is_not_waited_for(
     assert "moved to another worker" in fit.status_.reason
 
 
+@pytest.mark.slow
 def test_a_lost_scheduler_names_the_checkpoint(folder, tmp_path):
     with (
         dask.LocalCluster(
@@ -210,6 +217,7 @@ def test_what_does_not_fit_is_named_beforehand():
         sharing.check_memory([shard], workers)
 
 
+@pytest.mark.slow
 def test_other_data_and_other_clients_are_refused(client, counts):
     with pytest.raises(InvalidParameterError, match=r"must be a distributed\.Client"):
         SmartCPD(2, client=3).fit([counts])

@@ -286,6 +286,7 @@ class TestFits:
         assert [A.shape[1] for A in found.factors] == [2, 2, 2]
 
 
+@pytest.mark.slow
 def test_as_low_as_pyttb():
     """The same loss after the same iterations from the same start."""
     ttb = pytest.importorskip("pyttb")

@@ -42,7 +42,7 @@ def test_known_entries_never_change_by_a_bit(name):
         name,
         fixed={0: truth[0]},
         constraint={1: constraints.box(low, high)},
-        effort=0.5,
+        effort=0.0,
         random_state=0,
     ).fit(X)
     np.testing.assert_array_equal(est.factors_[0], truth[0])

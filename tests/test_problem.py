@@ -72,6 +72,7 @@ def covering():
     return chosen
 
 
+@cache
 def clash(combination):
     """The message of a combination that is refused; None if it is accepted."""
     try:

@@ -40,6 +40,7 @@ def test_dense_and_sparse_counts(planted, rank, suits):
     assert verdict(SparseTensor(indices, values, planted.shape), rank).suits is suits
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rank", "suits"), [(1, Suits.LOW), (3, Suits.WELL), (6, Suits.HIGH)])
 def test_yes_and_no(rank, suits):
     rng = np.random.default_rng(0)

@@ -18,9 +18,12 @@ playwright = pytest.importorskip(
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None, reason="no chromium on this machine (apt-get install chromium)"
-)
+pytestmark = [
+    pytest.mark.slow,  # a browser takes seconds to start
+    pytest.mark.skipif(
+        CHROMIUM is None, reason="no chromium on this machine (apt-get install chromium)"
+    ),
+]
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
 
 
@@ -300,7 +303,6 @@ def test_without_scripts_it_still_says_everything(opened):
     assert page.locator("form.search").is_hidden()
 
 
-@pytest.mark.slow
 def test_on_paper(opened):
     page = opened()
     page.emulate_media(media="print")

@@ -80,6 +80,7 @@ class TestCounts:
         found = fit(X, 3, "poisson", solver="mm", random_state=3)
         assert (np.diff(found.history["loss"]) <= 1e-12).all()
 
+    @pytest.mark.slow
     def test_as_good_as_pyttb(self):
         ttb = pytest.importorskip("pyttb")
         X, _ = events((20, 15, 10), count=1500)

@@ -170,7 +170,7 @@ class TestJensen:
         if loss.data is losses.Data.REAL:
             X = np.abs(X)
         values = [mean_loss(loss, X, factors)]
-        for mode in [*range(order)] * 5:
+        for mode in [*range(order)] * 2:
             factors = full_step(X, factors, mode, name, step="jensen", constraint="nonnegative")
             values.append(mean_loss(loss, X, factors))
         assert (np.diff(values) <= 1e-9 * np.abs(values[:-1])).all()
@@ -185,7 +185,7 @@ class TestJensen:
         X[0] = 0.0
         X[:, 1, :] = min(X.min(), 0.0)
         values = [mean_loss(loss, X, factors)]
-        for mode in [0, 1, 2] * 5:
+        for mode in [0, 1, 2] * 3:
             factors = full_step(X, factors, mode, name, step="jensen", constraint="nonnegative")
             assert all(np.isfinite(A).all() for A in factors)
             values.append(mean_loss(loss, X, factors))

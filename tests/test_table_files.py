@@ -258,7 +258,14 @@ def _encodes(text, encoding):
         return False
 
 
-@pytest.mark.parametrize("case", [Case(i) for i in range(64)], ids=str)
+CASES = [Case(i) for i in range(64)]
+
+
+@pytest.mark.parametrize(
+    "case",
+    [*CASES[:24], *(pytest.param(case, marks=pytest.mark.slow) for case in CASES[24:])],
+    ids=str,
+)
 def test_a_file_is_read_exactly(case, tmp_path):
     path, kept, defect = case.write(tmp_path)
     names = (

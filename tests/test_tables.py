@@ -141,7 +141,9 @@ def test_periods(spec, start, shift):
     same(labelled, table.groupby([begins, AREA]).size())
     mode = labelled.modes[0]
     assert (mode.name, mode.kind) == (f"time@{spec}", "time")
-    assert from_table(table, ["time", AREA], bins={"time": spec}).modes[0].labels[0] == begins.min()
+    if not shift:
+        same_bin = from_table(table, ["time", AREA], bins={"time": spec})
+        assert same_bin.modes[0].labels[0] == begins.min()
     if not spec.endswith(("mo", "y")):
         assert len(np.unique(np.diff(mode.labels))) == 1
 
@@ -621,6 +623,7 @@ def test_polars_without_arrow(monkeypatch):
 # As a part of the package.
 
 
+@pytest.mark.slow
 def test_duckdb_is_imported_when_needed():
     code = "import sys, smartcpd; assert 'duckdb' not in sys.modules; smartcpd.from_table"
     subprocess.run([sys.executable, "-c", code], check=True)

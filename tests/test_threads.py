@@ -41,6 +41,7 @@ def test_value_and_gradient(data):
     np.testing.assert_array_equal(gradient, other[2])
 
 
+@pytest.mark.slow
 @two_threads
 @pytest.mark.parametrize("choices", [{}, {"constraint": "simplex"}, {"solver": "smd"}])
 def test_a_whole_fit(data, choices):
