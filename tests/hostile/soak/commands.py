@@ -23,7 +23,7 @@ from ledger import Ledger
 from smartcpd import datasets
 from smartcpd._app.cli import main
 
-PATIENCE = 30.0
+PATIENCE = 10.0
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
 CODES = {signal.SIGINT: (130, -2), signal.SIGTERM: (143, -15), signal.SIGKILL: (-9,)}
 """How a program ends that a signal has ended; negative before it has begun and at its very end."""

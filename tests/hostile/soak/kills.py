@@ -21,7 +21,7 @@ import smartcpd
 from smartcpd import datasets
 from smartcpd._fitting.fit import fit
 
-PATIENCE = 30.0
+PATIENCE = 5.0
 """Seconds after which a fit that was asked to stop hangs."""
 SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGINT)
 KILLS = 12
