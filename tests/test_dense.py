@@ -122,6 +122,14 @@ def test_a_fit_of_high_order_is_quick_and_ends_in_time():
     assert np.isfinite(stopped.loss)
 
 
+@pytest.mark.parametrize("loss", ["poisson", "gaussian", "gamma"])
+def test_time_is_looked_at_before_a_second_pass_over_many_modes(loss):
+    X = 1 + np.random.default_rng(0).poisson(1.0, (2,) * 16)
+    stopped = fit(X, 3, loss, random_state=0, max_time=1e-3, n_threads=1)
+    assert "max_time" in stopped.status.reason
+    assert stopped.history[-1].epoch <= 1
+
+
 def _product(factors):
     """The cells of a model, one after the other."""
     cells = np.ones((1, factors[0].shape[1]))
