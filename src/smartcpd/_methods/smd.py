@@ -37,7 +37,9 @@ PATIENCE = 5
 gained nothing in as many epochs are shortened.
 """
 LONG_PATIENCE = 20
-"""Steps that did gain something are shortened when the best loss is this many epochs old."""
+"""Steps that follow others and did gain something are shortened when the best loss is this many
+epochs old; those of the first phase shrink by themselves.
+"""
 LEG_ENTRIES = 20_000_000
 """Compiled code returns after about this many entries, so that Ctrl-C and time limits work."""
 AVERAGING_POWER = 3.0
@@ -75,12 +77,8 @@ class SampledDescent:
             status = judged(tracker, self.row(self.problem.phases[0].step.name))
             if wide.rank > self.problem.rank:
                 status = status or tracker.stage(lambda: self._narrow(wide_sweeper), self)
-                settle = partial(self._settle, sweepers[0])
-                status = status or tracker.stage(settle, self)
-                for look in range(LOOKS):
-                    run = partial(self._look_for_more, look, wide_sweeper)
-                    status = status or tracker.stage(run, self)
-                    status = status or tracker.stage(settle, self)
+                if not sweepers[0].phase.step.needs_convex_part:
+                    status = status or self._looked(sweepers[0], wide_sweeper)
             for sweeper in sweepers:
                 for pace in sweeper.phase.step.paces:
                     run = partial(self._run_phase, sweeper, pace)
@@ -105,6 +103,20 @@ class SampledDescent:
         epochs = Epochs(self, sweeper, name, lambda: self.tracker.epoch >= n_epochs)
         status = epochs.run(unless_converged) if n_epochs > self.tracker.epoch else None
         self._go_on_with(merged(self.tracker.best, self.problem))
+        return status
+
+    def _looked(self, sweeper: Sweeper, wide_sweeper: Sweeper) -> Status | None:
+        """Look for components that were missed, a few times.
+
+        Not with Jensen steps: they are too slow to tell in a few epochs what new components are
+        worth, and to settle again afterwards.
+        """
+        settle = partial(self._settle, sweeper)
+        status = self.tracker.stage(settle, self)
+        for look in range(LOOKS):
+            run = partial(self._look_for_more, look, wide_sweeper)
+            status = status or self.tracker.stage(run, self)
+            status = status or self.tracker.stage(settle, self)
         return status
 
     def _settle(self, sweeper: Sweeper) -> Status | None:
@@ -177,13 +189,18 @@ class SampledDescent:
         tracker.restart()
         until, began = sweeper.phase.until, tracker.epoch
         is_last = pace == sweeper.phase.step.paces[-1]
+        is_first = sweeper.phase == self.problem.phases[0]
 
         def over() -> bool:
-            if until is None:
-                patience = LONG_PATIENCE if tracker.best_epoch > began else PATIENCE
-                return not is_last and tracker.epoch - tracker.best_epoch >= patience
-            settled = change_since(tracker.history, tracker.epoch - 1) < until
-            return settled or tracker.epoch - tracker.best_epoch >= PATIENCE
+            if until is not None:
+                settled = change_since(tracker.history, tracker.epoch - 1) < until
+                return settled or tracker.epoch - tracker.best_epoch >= PATIENCE
+            if is_last:
+                return False
+            if is_first:
+                return not self._has_gained and tracker.epoch - began >= PATIENCE
+            patience = LONG_PATIENCE if tracker.best_epoch > began else PATIENCE
+            return tracker.epoch - tracker.best_epoch >= patience
 
         status = Epochs(self, sweeper, sweeper.phase.step.name, over).run(judged)
         if status is None:
@@ -191,6 +208,12 @@ class SampledDescent:
             self._begin_with(tracker.best)
             tracker.best_objective = found
         return status
+
+    @property
+    def _has_gained(self) -> bool:
+        """Whether any factors were better than those that the fit began with."""
+        first = self.tracker.history[0]
+        return bool(self.tracker.best_objective < first.loss + first.penalty)
 
     def run_epoch(self, sweeper: Sweeper) -> None:
         problem, n_fibers = self.problem, self.settings.n_fibers

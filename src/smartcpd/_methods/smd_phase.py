@@ -76,7 +76,8 @@ class Sweeper:
         if squares is None:
             squares = np.array([self._mean_square(n, A, rng) for n in range(self.updates.size)])
         updates = epoch_iterations(self.problem, self.settings) / self.updates.size
-        probes = [Probe(g, unit, updates) for g, unit in zip(squares, self._units(A), strict=True)]
+        sizes = zip(self.phase.mirrors, self._typical(A), squares, strict=True)
+        probes = [Probe(g, phi.unit(a), updates, phi.half(a)) for phi, a, g in sizes]
         self._step_p[:] = [self.phase.step.params(probe) for probe in probes]
         self._step_p[:, 0] *= pace
         return squares
@@ -204,11 +205,10 @@ class Sweeper:
         storage = self.problem.storage
         return storage.n_cells / storage.n_observed if self.settings.n_fibers else 1.0
 
-    def _units(self, A: np.ndarray) -> list[float]:
-        """Return the dual step that changes a typical entry of each factor by about its size."""
+    def _typical(self, A: np.ndarray) -> list[float]:
+        """Return the size of a typical entry of each factor."""
         parts = np.split(A.astype(np.float64), offsets(self.problem.shape)[1:-1])
-        typical = [float(np.sqrt(np.mean(part**2))) or 1.0 for part in parts]
-        return [phi.unit(a) for phi, a in zip(self.phase.mirrors, typical, strict=True)]
+        return [float(np.sqrt(np.mean(part**2))) or 1.0 for part in parts]
 
     def _mean_square(self, mode: int, A: np.ndarray, rng: np.random.Generator) -> float:
         """The mean square of the entries of a few sampled gradients, which are never all 0."""

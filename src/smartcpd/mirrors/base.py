@@ -127,6 +127,15 @@ class Mirror(Piece):
         low, middle, high = (self.to_dual(a * ratio, self.params) for ratio in (0.5, 1.0, 2.0))
         return float(INSIDE * min(high - middle, middle - low))
 
+    def half(self, a: float) -> float:
+        """Return the step in the dual that halves an entry a; infinity where no step reaches 0.
+
+        Steps reach it under maps of signed entries, where `unit` is as long as the way there.
+        """
+        if not self.signed:
+            return math.inf
+        return float(self.to_dual(a, self.params) - self.to_dual(0.5 * a, self.params))
+
     def move_block(self, dtype: str) -> Block:
         """Return ``move`` compiled for whole arrays of a type."""
         return formula_block(move_block, self.blueprint, self.variant("move"), dtype)

@@ -7,6 +7,9 @@ from smartcpd.errors import InvalidParameterError
 from smartcpd.steps.base import Step
 from smartcpd.steps.constant import Constant
 
+SHORTER = tuple(0.5**k for k in range(7))
+"""The lengths of steps that are tried in turn where longer ones gain nothing."""
+
 
 @dataclass(frozen=True)
 class Adagrad(Step):
@@ -18,8 +21,10 @@ class Adagrad(Step):
     ----------
     eta : float, optional
         By default the change in the dual that changes a typical entry by about its own size: 1
-        for the entropy map, where the paper's rule has no factor. No step then more than doubles
-        or halves an entry towards an end of the dual.
+        for the entropy map, where the paper's rule has no factor, and half its size under the
+        quadratic map, where a whole step would end at 0. No step then more than doubles or halves
+        an entry towards an end of the dual, and where steps gain nothing from the start on, shorter
+        ones are tried.
     b : float, optional
         By default a thousandth of the mean square of the first gradients of the fit, since b has
         their units; the paper's 1e-5 is right at the scale of its experiments.
@@ -51,6 +56,10 @@ class Adagrad(Step):
             )
 
     @property
+    def paces(self):
+        return SHORTER if self.eta is None else (1.0,)
+
+    @property
     def max_ratio(self):
         # Some entries lie nearer to the end of the dual than typical ones. One that jumps there
         # leaves gradients in the sums, its own and others', that no later step outweighs.
@@ -58,7 +67,7 @@ class Adagrad(Step):
 
     def params(self, probe):
         b = 1e-3 * probe.gradient_square if self.b is None else self.b
-        return self.eta or probe.unit, b
+        return self.eta or min(probe.unit, probe.half), b
 
     @staticmethod
     def gamma(g, c, d, s, k, p):

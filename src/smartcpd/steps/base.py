@@ -23,6 +23,9 @@ class Probe:
         The change in the dual that changes a typical entry of the factor by about its own size.
     updates : float
         How often an epoch updates the mode, on average.
+    half : float
+        The change in the dual that halves a typical entry, under maps that let steps of its own
+        size take it to 0; infinity under others.
 
     Examples
     --------
@@ -34,6 +37,7 @@ class Probe:
     gradient_square: float
     unit: float
     updates: float = 1.0
+    half: float = math.inf
 
 
 @dataclass(frozen=True)
@@ -52,10 +56,10 @@ class Step(Piece):
     needs_convex_part: ClassVar[bool] = False
     """Whether ``gamma`` uses c and d, which cost a matrix product."""
 
-    paces: ClassVar[tuple[float, ...]] = (1.0,)
-    """How long steps are, relative to what ``params`` says: where they gain nothing, the next are
-    tried.
-    """
+    @property
+    def paces(self) -> tuple[float, ...]:
+        """The lengths of steps, relative to what ``params`` says, that are tried in turn."""
+        return (1.0,)
 
     @property
     def max_ratio(self) -> float:

@@ -26,8 +26,6 @@ class SettlingAdagrad(Adagrad):
     (1.7321, 40.0)
     """
 
-    paces = tuple(0.5**k for k in range(7))
-
     def params(self, probe):
         return math.sqrt(3.0) * probe.unit, probe.updates * probe.gradient_square
 
