@@ -70,6 +70,14 @@ def test_dates_are_dates():
     assert (low.year, high.year) == (2023, 2024)
 
 
+def test_no_line_joins_what_lies_on_both_sides_of_a_long_gap():
+    summers = [np.arange(f"{y}-07-01", f"{y}-07-11", dtype="datetime64[D]") for y in (2011, 2012)]
+    modes = (Mode("day", np.concatenate(summers)), Mode("place", ["a", "b"]))
+    model = CPModel([np.ones((len(m), 1)) for m in modes], None, "poisson", modes)
+    lines = drawn(model.plot_component(0, "day")).get_lines()
+    assert [line.get_xdata().size for line in lines] == [10, 10]
+
+
 def test_shares_in_order():
     ax = drawn(MODEL.plot_scree())
     heights = [bar.get_height() for bar in ax.patches]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from smartcpd.report.axes import spread_labels
 from smartcpd.report.pictures import rises, shape_of
 
 TOP = 10
+LONG_GAP = 20.0
+"""Rows that are farther apart than so many usual steps are not joined by a line."""
 
 
 def draw_column(ax: Any, mode: Mode, column: np.ndarray, signed: bool) -> Any:
@@ -61,7 +64,10 @@ def _line(ax: Any, mode: Mode, column: np.ndarray, signed: bool) -> None:
     if labels.dtype.kind in "Miuf" and rises(labels):
         places = labels
     values = column if signed else column * column.size
-    ax.plot(places, values, color=BLUE, linewidth=1.2)
+    for stretch in _stretches(places):
+        # A row without neighbours would be invisible as a line.
+        marker = "." if stretch.stop - stretch.start == 1 else None
+        ax.plot(places[stretch], values[stretch], color=BLUE, linewidth=1.2, marker=marker)
     if signed:
         ax.axhline(0.0, color=ORANGE, linewidth=0.6)
     else:
@@ -79,6 +85,16 @@ def _line(ax: Any, mode: Mode, column: np.ndarray, signed: bool) -> None:
     ax.set_xlabel(mode.name, parse_math=False)
     ax.set_ylabel("entry" if signed else "× mean")
     bare(ax)
+
+
+def _stretches(places: np.ndarray) -> list[slice]:
+    """Return the runs of rows without a gap, across which a line would tell of what nobody saw."""
+    if places.size < 3:
+        return [slice(0, places.size)]
+    steps = np.diff(places).astype(float)
+    cuts = np.flatnonzero(steps > LONG_GAP * np.median(steps)) + 1
+    ends = [0, *cuts.tolist(), places.size]
+    return [slice(a, b) for a, b in pairwise(ends)]
 
 
 def _colours(values: np.ndarray) -> list[str]:

@@ -30,6 +30,7 @@ def draw_components(data: RealData, rank: int, loss: str) -> Figure:
     for ax in figure.axes:
         ax.tick_params(labelsize=figures.TEXT)
     share = f"{rows} of {rank} components" if rows < rank else f"{rank} components"
-    title = f"{data.source}: {share}, mean loss {model.loss(data.tensor):.4g}"
+    loss_then = model.loss(data.tensor)
+    title = f"{data.source[0].upper()}{data.source[1:]}: {share}, mean loss {loss_then:.4g}"
     figure.suptitle(textwrap.fill(title, int(11 * size[0])))
     return figure

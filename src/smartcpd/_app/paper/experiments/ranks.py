@@ -52,12 +52,14 @@ def draw(plan: Plan, runs: Runs) -> dict[str, Figure]:
         ]
         known = [(rank, 100.0 * float(np.mean(m > 0))) for rank, m in found if m.size]
         style = figures.style_of(contender.name, position)
+        # Lines may lie on each other: rings of different sizes show all of them.
         ax.plot(
             *zip(*known, strict=True),
             color=style.colour,
             ls=style.dash,
             marker="o",
-            ms=4,
+            mfc="none",
+            ms=10 - 3 * position,
             label=contender.name,
         )
     ax.set(xlabel="Rank", ylabel="Trials that miss a component (%)", ylim=(-4, 104))

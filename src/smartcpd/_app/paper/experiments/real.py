@@ -141,7 +141,7 @@ def above_lowest(runs: Runs, panel: str) -> Runs:
 def _headline(data: RealData) -> str:
     """Return the headline, which warns readers who see only the picture of simulated data."""
     shape = "x".join(map(str, data.shape))
-    return textwrap.fill(f"{data.source}, {shape}", 66)
+    return textwrap.fill(f"{data.source[0].upper()}{data.source[1:]}, {shape}", 66)
 
 
 def tables(case: RealCase, plan: Plan, runs: Runs) -> list[Table]:
