@@ -1,7 +1,9 @@
 """The paper's experiments: what they write, that they go on where they were, what they refuse."""
 
 import csv
+import gzip
 import json
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -16,8 +18,8 @@ from smartcpd._app.paper.contenders import Budget, Contender, Snapshot, Task
 from smartcpd._app.paper.experiment import Options, Panel, Plan
 from smartcpd._app.paper.experiments import EXPERIMENTS, common, contours, count, get, real
 from smartcpd._app.paper.judging import judged, n_missed
-from smartcpd._app.paper.runner import folder_of, run
-from smartcpd._app.paper.runs import Row, Runs
+from smartcpd._app.paper.runner import folder_of, run, thinned
+from smartcpd._app.paper.runs import RAW, Row, Runs
 from smartcpd._app.paper.tables import Table, number, seconds
 from smartcpd.errors import (
     DataNotFoundError,
@@ -109,9 +111,9 @@ class TestRunner:
         outcome = run(experiment, Options(), tmp_path)
         assert outcome.folder == tmp_path / "count"
         names = {path.name for path in outcome.files}
-        assert {"runs.csv", "count_10.png", "count_10.svg", "count_mse.csv", "README.md"} <= names
+        assert {RAW, "count_10.png", "count_10.svg", "count_mse.csv", "README.md"} <= names
         assert all(path.stat().st_size > 100 for path in outcome.files)
-        with open(tmp_path / "count" / "runs.csv", newline="") as file:
+        with gzip.open(tmp_path / "count" / RAW, "rt", newline="") as file:
             rows = list(csv.DictReader(file))
         assert len(rows) == 2 * 2 * 3 * 2
         assert set(rows[0]) == set(Row._fields)
@@ -126,22 +128,53 @@ class TestRunner:
     def test_goes_on_where_it_was(self, tiny, tmp_path):
         experiment, calls = tiny
         run(experiment, Options(trials=1), tmp_path)
-        before = (tmp_path / "count" / "runs.csv").read_text()
+        before = Runs(tmp_path / "count").runs
         assert len(calls()) == 6
         outcome = run(experiment, Options(trials=2), tmp_path)
         assert len(calls()) == 12
         assert {seed for _, seed in calls()[6:]} == {1}
         assert (outcome.old_runs, outcome.new_runs) == (6, 6)
-        assert (tmp_path / "count" / "runs.csv").read_text().startswith(before)
+        after = Runs(tmp_path / "count").runs
+        for key, found in before.items():
+            np.testing.assert_array_equal(after[key].mse, found.mse)
         assert run(experiment, Options(trials=2), tmp_path).new_runs == 0
 
-    def test_an_unfinished_run_is_made_again(self, tiny, tmp_path):
-        experiment, calls = tiny
+    def test_an_interrupt_while_writing_loses_nothing(self, tiny, tmp_path, monkeypatch):
+        experiment, _ = tiny
         run(experiment, Options(trials=1), tmp_path)
-        path = tmp_path / "count" / "runs.csv"
-        path.write_text(path.read_text().rstrip("\n")[:-4])  # the last line is cut short
-        assert run(experiment, Options(trials=1), tmp_path).new_runs == 1
-        assert len(calls()) == 7
+
+        def interrupt(*paths):
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr("smartcpd._common.atomic.put_in_place", interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                run(experiment, Options(trials=2), tmp_path)
+        assert run(experiment, Options(trials=2), tmp_path).old_runs == 6
+
+    def test_what_is_read_again_is_what_was_judged(self, tmp_path):
+        runs = Runs(tmp_path)
+        numbers = 0.0123456789, 1234567.0, 3, 0.98765432, 1 / 3, 2
+        runs.add([Row("p", 0, "s", *numbers, 0), Row("p", 0, "s", 1.0, NAN, 4, 0.5, NAN, NAN, 1)])
+        for mine, read in zip(
+            runs.of("p", "s")[0][3:], Runs(tmp_path).of("p", "s")[0][3:], strict=True
+        ):
+            np.testing.assert_array_equal(mine, read)
+        assert runs.of("p", "s")[0].mse[0] == pytest.approx(1 / 3, rel=1e-3)
+        content = (tmp_path / RAW).read_bytes()
+        runs.add([Row("p", 0, "s", *numbers, 0), Row("p", 0, "s", 1.0, NAN, 4, 0.5, NAN, NAN, 1)])
+        assert (tmp_path / RAW).read_bytes() == content
+
+    def test_thinned_rows_tell_when_errors_are_reached(self):
+        times = np.geomspace(0.01, 10.0, 200)
+        rows = [
+            Row("p", 0, "s", t, 1e6 * t, 0, 0.0, 0.1 / t, 0, int(t == times[-1])) for t in times
+        ]
+        kept = thinned(rows)
+        assert len(kept) < len(rows) / 4
+        assert (kept[0], kept[-1]) == (rows[0], rows[-1])
+        for aim in (1.0, 0.1):
+            assert next(r for r in kept if r.mse <= aim) == next(r for r in rows if r.mse <= aim)
 
     def test_a_new_solver_joins(self, tiny, tmp_path):
         experiment, _ = tiny
@@ -181,11 +214,12 @@ class TestRunner:
         assert folder_of(experiment, Options(quick=True), tmp_path).name == "count-quick"
         assert folder_of(experiment, Options(), tmp_path).name == "count"
 
-    def test_a_foreign_file_is_refused(self, tiny, tmp_path):
+    @pytest.mark.parametrize("content", [b"a,b\n1,2\n", gzip.compress(b"a,b\n1,2\n")])
+    def test_a_foreign_file_is_refused(self, tiny, tmp_path, content):
         experiment, _ = tiny
         (tmp_path / "count").mkdir()
-        (tmp_path / "count" / "runs.csv").write_text("a,b\n1,2\n")
-        with pytest.raises(InvalidDataError, match=r"runs.csv is not a file of runs"):
+        (tmp_path / "count" / RAW).write_bytes(content)
+        with pytest.raises(InvalidDataError, match=r"runs.csv.gz is not a file of runs"):
             run(experiment, Options(), tmp_path)
 
 
@@ -359,6 +393,18 @@ class TestClaims:
         assert first[2:4] == ["agrees", "-"]  # nothing tuned has run
         chat = next(row for text, row in rows.items() if text.startswith("UCI chat"))
         assert chat[2:6] == ["-", "-", "not run yet", "not run yet"]
+
+    def test_findings_stay_where_runs_are_not_kept(self, tiny, tmp_path):
+        experiment, _ = tiny
+        run(experiment, Options(), tmp_path)
+        page.write(tmp_path)
+        shutil.rmtree(tmp_path / "count")
+        for _ in range(2):  # and stay as they are
+            page.write(tmp_path)
+            rows = {row[0]: row for row in claims.collected(tmp_path).rows}
+            found = rows["Counts: SmartCPD ends below an MSE of 0.01 at R = 10, 20 and 50"]
+            assert found[2:4] == ["agrees", "-"]
+            assert found[4].endswith("[2 trials, runs not kept]")
 
     def test_every_claim_has_an_experiment_and_marked_reasons(self):
         for claim in CLAIMS:

@@ -31,7 +31,7 @@ no claim, as it is another method.
 processor's, of compiled code on one thread; the paper's are MATLAB's on another machine, so that
 only ratios compare, and budgets are in entries, too: an epoch is as many as the tensor has.
 `smartcpd paper NAME` repeats an experiment and goes on with its trials, `smartcpd paper claims`
-makes this page; raw runs are in `runs.csv`.
+makes this page; raw runs are in `runs.csv.gz`.
 """
 HOW_TO_READ = """\
 Brackets say how many trials a figure rests on. Where these are fewer than the 20 of simulated and
@@ -44,7 +44,7 @@ def write(out: Path) -> list[Path]:
     table = claims.collected(out)
     path = out / NAME
     path.write_text("\n".join([INTRODUCTION, *_claims(table), *_sections(out)]))
-    as_csv = out / "claims.csv"
+    as_csv = out / claims.FILE
     as_csv.write_text(table.csv())
     return [path, as_csv]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -16,13 +17,15 @@ from smartcpd._app.paper.experiment import Experiment, Options, Panel, Plan
 from smartcpd._app.paper.figures import require_matplotlib, save
 from smartcpd._app.paper.judging import judged
 from smartcpd._app.paper.machine import machine
-from smartcpd._app.paper.runs import Row, Runs
+from smartcpd._app.paper.runs import RAW, Row, Runs
 from smartcpd._common.version import __version__
 
 TRIAL_SEEDS = 1_000_003
 """Distance between the seeds of trials of neighbouring --seed."""
 SECTION = "section.md"
 """The file with an experiment's part of the page of all experiments."""
+SPACING = 1.3
+"""Rows that are kept are later than the one before by this factor, unless they say more."""
 WARM_UP = 99_991
 """The seed of a data set of its own, on which everything is compiled."""
 
@@ -116,7 +119,7 @@ def _run_missing(experiment: Experiment, options: Options, plan: Plan, runs: Run
                     warm.add(code)
                 bar.update(shown, description=f"{what}, trial {trial + 1} of {plan.trials}")
                 snapshots = contender.run(replace(task, budget=panel.budget))
-                runs.add(_rows(panel.name, trial, contender.name, task, snapshots))
+                runs.add(thinned(_rows(panel.name, trial, contender.name, task, snapshots)))
                 bar.advance(shown)
 
 
@@ -130,10 +133,31 @@ def _rows(
         yield Row(panel, trial, solver, *times, *judged(task, shot), final)
 
 
+def thinned(rows: Iterable[Row]) -> list[Row]:
+    """Return the rows that figures and tables need: moments far enough apart, the first at which an
+    error is below another power of ten, and the last.
+    """
+    kept: list[Row] = []
+    lowest = math.inf
+    for row in rows:
+        is_later = not kept or row.time >= SPACING * kept[-1].time
+        if is_later or row.final or _power_above(row.mse) < lowest:
+            kept.append(row)
+        lowest = min(lowest, _power_above(row.mse))
+    return kept
+
+
+def _power_above(error: float) -> float:
+    """Return the exponent of the least power of ten that an error does not exceed; infinity where
+    it is not known.
+    """
+    return math.ceil(math.log10(error)) if error > 0 else math.inf
+
+
 def _write(experiment: Experiment, options: Options, plan: Plan, runs: Runs) -> list[Path]:
     """Write figures and tables; those of an earlier call are replaced."""
     folder = runs.folder
-    files = [folder / "runs.csv"] if len(runs) else []
+    files = [folder / RAW] if len(runs) else []
     figures = experiment.figures(plan, runs)
     for name, figure in figures.items():
         files += save(figure, folder / name)
@@ -182,8 +206,8 @@ def _effort(options: Options, plan: Plan, runs: Runs) -> Iterator[str]:
     made = f"{least}" if least == most else f"{least} to {most}"
     budgets = dict.fromkeys(p.budget.words() for p in plan.panels)
     yield (
-        f"{made} of {plan.trials} trials, seed {options.seed}, budget of a solver "
-        f"{', '.join(budgets)}."
+        f"{made} trials of each solver, seed {options.seed}, budget of a solver "
+        f"{', '.join(budgets)}. The last ran on {_today()}."
     )
 
 
@@ -200,5 +224,9 @@ def _settings_in_words(plan: Plan) -> Iterator[str]:
     yield f"Data:\n\n{data}"
     settings = {c.name: c.settings for panel in plan.panels for c in panel.contenders}
     yield "Solvers:\n\n" + "\n".join(f"- {name}: {text}" for name, text in settings.items())
-    day = datetime.date.today().isoformat()
-    yield f"smartcpd {__version__}, {day}. {machine()}."
+    yield f"smartcpd {__version__}. {machine()}."
+
+
+def _today() -> str:
+    day = datetime.date.today()
+    return f"{day.day} {day:%B %Y}"

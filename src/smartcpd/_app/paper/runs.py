@@ -1,8 +1,9 @@
-"""The raw runs of an experiment: a CSV file that grows by a run at a time."""
+"""The raw runs of an experiment: a compressed CSV file, small enough to be kept with the code."""
 
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
 from collections.abc import Callable, Iterable
@@ -11,9 +12,12 @@ from typing import Any, NamedTuple, get_type_hints
 
 import numpy as np
 
+from smartcpd._common.atomic import replace_file
 from smartcpd.errors import IncompatibleError, InvalidDataError
 
-RAW, SETTINGS = "runs.csv", "settings.json"
+RAW, SETTINGS = "runs.csv.gz", "settings.json"
+DIGITS = {"time": 3, "entries": 3, "loss": 6, "mse": 3}
+"""Digits that are kept of a number."""
 
 
 class Row(NamedTuple):
@@ -113,33 +117,39 @@ class Runs:
         return other
 
     def add(self, rows: Iterable[Row]) -> None:
-        """Append a run to the file at once, so that an interrupt loses no other."""
-        block = list(rows)
+        """Add a run, and write the file anew at once, so that an interrupt loses no other.
+
+        One process at a time may add to a folder.
+        """
+        self._keep([_rounded(row) for row in rows])
         self.folder.mkdir(parents=True, exist_ok=True)
-        path = self.folder / RAW
+        replace_file(self.folder / RAW, self._packed())
+
+    def _packed(self) -> bytes:
+        """Return the file's content, the same for the same runs: solver by solver, as lines that
+        follow each other should be alike.
+        """
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
-        if not path.exists():
-            writer.writerow(Row._fields)
-        writer.writerows(block)
-        with path.open("a", newline="") as file:
-            file.write(text.getvalue())
-        self._keep(block)
+        writer.writerow(Row._fields)
+        for key in sorted(self.runs, key=lambda key: (key[0], key[2], key[1])):
+            columns = self.runs[key][3:]
+            last = len(columns[0]) - 1
+            for n, values in enumerate(zip(*(c.tolist() for c in columns), strict=True)):
+                writer.writerow([*key, *map(_short, values), int(n == last)])
+        return gzip.compress(text.getvalue().encode(), mtime=0)
 
     def _read(self, path: Path) -> None:
         waiting: dict[tuple[str, int, str], list[Row]] = {}
         types = get_type_hints(Row)
         try:
-            with path.open(newline="") as file:
+            with gzip.open(path, "rt", newline="") as file:
                 for found in csv.DictReader(file):
-                    # The last line of an interrupted program may be cut short.
-                    if None in found.values() or found["final"] not in ("0", "1"):
-                        continue
                     row = Row(**{name: kind(found[name]) for name, kind in types.items()})
                     waiting.setdefault(row[:3], []).append(row)
                     if row.final:
                         self._keep(waiting.pop(row[:3]))
-        except (KeyError, ValueError) as error:
+        except (KeyError, ValueError, TypeError, EOFError, gzip.BadGzipFile) as error:
             raise InvalidDataError(
                 f"{path} is not a file of runs ({error}); remove it, or choose another --out."
             ) from None
@@ -172,3 +182,16 @@ class Runs:
     def settings(self) -> dict[str, Any]:
         path = self.folder / SETTINGS
         return json.loads(path.read_text()) if path.is_file() else {}
+
+
+def _rounded(row: Row) -> Row:
+    """Return a row with as many digits as are kept, so that what is judged now and what is read
+    later are the same.
+    """
+    short = {name: float(f"{getattr(row, name):.{n}g}") for name, n in DIGITS.items()}
+    return Row(**{**row._asdict(), **short})
+
+
+def _short(value: float) -> str:
+    """Return a number without a point that nothing follows."""
+    return f"{value!r}".removesuffix(".0")
