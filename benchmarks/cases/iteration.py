@@ -1,12 +1,14 @@
 """One sampled iteration (100³, rank 20, 40 fibers, poisson, entropy, adagrad), one thread.
 
 Against the same iteration in vectorised float64 NumPy, against its two matrix products alone in
-the same precision, and against a user's own Poisson loss.
+the same precision, and against a user's own Poisson loss. Then Jensen steps against adagrad, each
+with the map that is chosen for it. Seconds are the processor's.
 """
 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterator
 
 import numba
@@ -25,6 +27,7 @@ from smartcpd.sampling import Draws
 from smartcpd.sampling.uniform import Uniform
 
 RANK, N_FIBERS, N_ITERATIONS = 20, 40, 2000
+JENSEN_LOSSES = ("gamma", "beta(0)", "beta(0.5)", "poisson")
 
 
 def numpy_iterations(X: np.ndarray, factors: list[np.ndarray], draws: Draws) -> None:
@@ -80,7 +83,7 @@ def run(quick: bool = False) -> Iterator[Result]:
             buffers = (np.empty((100, N_FIBERS), dtype), np.empty((100, RANK), dtype))
             args = (A_n, np.ascontiguousarray(H.T), H, *buffers, N_ITERATIONS)
             tasks[f"products {dtype}"] = lambda a=args: products(*a)
-        times = interleaved(tasks, repeats=3 if quick else 7)
+        times = interleaved(tasks, 3 if quick else 7, time.process_time)
     micros = {
         name: Spread.of([s / N_ITERATIONS * 1e6 for s in timing.seconds])
         for name, timing in times.items()
@@ -106,3 +109,32 @@ def run(quick: bool = False) -> Iterator[Result]:
     yield Verdict("speed against NumPy", reference.median / fast.median, 4)
     yield Verdict("in units of its matrix products", fast.median / mm.median, 4, at_most=True)
     yield Verdict("own loss against built-in", own.median / fast.median, 1.2, at_most=True)
+    yield from jensen_against_adagrad(draws, start, 3 if quick else 11)
+
+
+def jensen_against_adagrad(draws: Draws, start: list[np.ndarray], repeats: int) -> Iterator[Result]:
+    """Yield the cost of an iteration with either rule, and their ratio, loss by loss."""
+    rng = np.random.default_rng(0)
+    counts, _ = datasets.count(rank=RANK, random_state=0)
+    positive, _ = datasets.gamma((100, 100, 100), RANK, random_state=0)
+    for loss in JENSEN_LOSSES:
+        X = counts if loss == "poisson" else positive
+        tasks = {}
+        for rule in ("adagrad", "jensen"):
+            problem = Problem.build(X, RANK, loss, step=rule)
+            settings = make_settings(problem, n_fibers=N_FIBERS, n_threads=1)
+            A = stack(start, settings.dtype)
+            sweeper = Sweeper(problem, problem.phases[0], settings)
+            sweeper.start(A, rng)
+            tasks[rule] = lambda s=sweeper, a=A: s.run(draws, a)
+        with threads.limited_to(1):
+            times = interleaved(tasks, repeats, time.process_time)
+        ratio = Spread.ratio(times["jensen"], times["adagrad"])
+        micros = {
+            f"{rule}, µs": Spread.of([s / N_ITERATIONS * 1e6 for s in timing.seconds])
+            for rule, timing in times.items()
+        }
+        yield Row("Jensen steps against adagrad", {"loss": loss, **micros, "ratio": ratio})
+        yield Verdict(
+            f"{loss}: Jensen steps, in units of adagrad's", ratio.median, 1.5, at_most=True
+        )
