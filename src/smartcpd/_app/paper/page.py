@@ -31,11 +31,13 @@ no claim, as it is another method.
 processor's, of compiled code on one thread; the paper's are MATLAB's on another machine, so that
 only ratios compare, and budgets are in entries, too: an epoch is as many as the tensor has.
 `smartcpd paper NAME` repeats an experiment and goes on with its trials, `smartcpd paper claims`
-makes this page; raw runs are in `runs.csv.gz`.
+makes this page; raw runs are in `runs.csv.gz`, those behind this page in
+`benchmarks/results/paper`.
 """
 HOW_TO_READ = """\
 Brackets say how many trials a figure rests on. Where these are fewer than the 20 of simulated and
 the 10 of real data, the verdict is provisional, and running the experiment again completes it.
+They also say where the runs behind a figure, made before such were kept, are not there any more.
 Reasons are marked as *measured* or as *conjecture*."""
 
 

@@ -207,7 +207,7 @@ def _effort(options: Options, plan: Plan, runs: Runs) -> Iterator[str]:
     budgets = dict.fromkeys(p.budget.words() for p in plan.panels)
     yield (
         f"{made} trials of each solver, seed {options.seed}, budget of a solver "
-        f"{', '.join(budgets)}. The last ran on {_today()}."
+        f"{', '.join(budgets)}."
     )
 
 
@@ -224,9 +224,5 @@ def _settings_in_words(plan: Plan) -> Iterator[str]:
     yield f"Data:\n\n{data}"
     settings = {c.name: c.settings for panel in plan.panels for c in panel.contenders}
     yield "Solvers:\n\n" + "\n".join(f"- {name}: {text}" for name, text in settings.items())
-    yield f"smartcpd {__version__}. {machine()}."
-
-
-def _today() -> str:
-    day = datetime.date.today()
-    return f"{day.day} {day:%B %Y}"
+    day = datetime.date.today().isoformat()
+    yield f"smartcpd {__version__}, {day}. {machine()}."
