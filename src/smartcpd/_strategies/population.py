@@ -43,15 +43,15 @@ FOUND_AGAIN = 0.02
 their resolution."""
 LEAST, MOST = 2, 16
 """The smallest and the largest number of members."""
-WORK, CHILDREN_WORK = 3e5, 4e6
+WORK, CHILDREN_WORK = 3e5, 6e6
 """A population has as many members as make a pass over all of them so many entries, and no more
-children than make a pass over all of those so many."""
+children, at the usual effort, than make a pass over all of those so many."""
 HOPELESS = 0.05
 """A child whose first steps leave it further above the worst member than this share of the
 resolution makes no more of them."""
 BATCH = 4
 """Number of mixtures that are made side by side, whatever the number of threads."""
-LEFT = 1e-2
+LEFT = 3e-3
 """The share of the resolution that the last steps of a mixture under a loss of its own may
 gain."""
 LEAST_SAMPLE, EVENTS_A_PARAMETER = 1 << 15, 2
@@ -70,8 +70,8 @@ class Schedule(NamedTuple):
     """Passes at the end, which are not smoothed."""
 
 
-class Breeding(NamedTuple):
-    """How many steps a child makes, and how many children there are."""
+class Growth(NamedTuple):
+    """How many steps a child makes."""
 
     smoothed: int
     """Passes that come first, smoothed so that entries that are 0 in a parent can grow."""
@@ -79,6 +79,11 @@ class Breeding(NamedTuple):
     """Quasi-Newton steps that follow under a loss of its own, where small cells count roughly."""
     last: int
     """Passes of a child that may take a place; under a loss of its own, quasi-Newton steps."""
+
+
+class Breeding(NamedTuple):
+    """How many children there are."""
+
     children: int
     """The largest number of children for each member."""
     patience: int
@@ -89,11 +94,19 @@ class Breeding(NamedTuple):
 
 START = Schedule(15, 6, 3.0, 10)
 SAMPLED_START = Schedule(15, 1, 3.0, 10)
-WHOLE = Breeding(12, 0, 25, 12, 3, 1e-3)
-SAMPLED = Breeding(12, 0, 25, 6, 1, 1e-2)
-"""The care that a sample asks for, which does not tell small differences apart."""
-AS_COUNTS, OWN = Breeding(6, 0, 15, 6, 2, 1e-3), Breeding(4, 8, 25, 12, 3, 1e-3)
-"""The care of counts that come under a loss of their own later on, and of the latter."""
+GROWTH, GROWTH_AS_COUNTS, OWN_GROWTH = Growth(12, 0, 25), Growth(6, 0, 15), Growth(4, 8, 40)
+"""The steps of children that are counts, that come under a loss of their own later on, and under
+the latter."""
+AS_COUNTS = Breeding(6, 2, 1e-3)
+"""How counts are bred that come under a loss of their own later on."""
+FIRST = Breeding(4, 3, 1e-3)
+"""How a population is bred that knows nothing of others: far enough to see whether two of them find
+the same."""
+JOINED, JOINED_SAMPLE = Breeding(60, 12, 1e-3), Breeding(60, 3, 1e-3)
+"""How the members of all populations are bred when they are put together, and where they are judged
+by a sample, which does not tell small differences apart."""
+MOST_JOINED = 24
+"""The largest number of members that are put together."""
 CHILD_SMOOTHING = 0.3
 FIRST_OWN_PASSES, OWN_MEMBERS = 5, 8
 """Number of passes before quasi-Newton steps when counts come under a loss of their own, and of
@@ -131,6 +144,8 @@ class Population:
     n_threads: int
     whole: bool = True
     """Whether the problem has all of its nonzeros."""
+    effort: float = 1.0
+    """How many children a joined population may have, relative to the usual number."""
 
     def __post_init__(self) -> None:
         storage, loss = self.problem.stored_as(SparseTensor), self.problem.loss
@@ -144,12 +159,10 @@ class Population:
         self.nnz = storage.n_stored
         entries = max(self.nnz, sum(storage.shape))
         self.size = min(max(round(WORK / entries), LEAST), MOST)
-        self.most_children = int(CHILDREN_WORK / entries)
+        self.most_children = int(self.effort * CHILDREN_WORK / entries)
         self.resolution = 0.5 * self.problem.freedom
         self.start = START if self.whole else SAMPLED_START
-        self.breeding = WHOLE if self.whole else SAMPLED
-        if self.own is not None:
-            self.breeding = AS_COUNTS
+        self.growth = GROWTH if self.own is None else GROWTH_AS_COUNTS
 
     @staticmethod
     def knows(loss: Loss, whole: bool) -> bool:
@@ -164,25 +177,39 @@ class Population:
             while len(members) < self.size and not self._is_over:
                 count = min(BATCH, self.size - len(members))
                 members += self._side_by_side([self._new_start() for _ in range(count)])
-            members = self._breed(members, self.breeding, self._grown_as_counts)
+            breeding = FIRST if self.own is None else AS_COUNTS
+            members = self._breed(members, breeding, self._grown_as_counts)
         members.sort(key=attrgetter("loss"))
         if self.own is None:
             return members
         made = [partial(self._under_own_loss, each.mixture) for each in members[:OWN_MEMBERS]]
         own = [each for each in self._side_by_side(made) if math.isfinite(each.loss)]
         # With too many large cells a model goes on from where its counts are.
-        return self.bred_on(own) if own else members
+        return self._breed(own, FIRST, self._grown) if own else members
 
     def _is_found_again(self, one: Member, two: Member) -> bool:
         """Whether two starts have found the same."""
         close = abs(one.loss - two.loss) <= FOUND_AGAIN * self.resolution
         return close and are_twins(one.mixture, two.mixture)
 
-    def bred_on(self, members: list[Member]) -> list[Member]:
-        """Breed members that were bred before, under the loss of the problem."""
-        if self.own is None:
-            return self._breed(members, self.breeding, self._grown_as_counts)
-        return self._breed(members, OWN, self._grown)
+    def joined(self, members: Sequence[Member]) -> list[Member]:
+        """Breed the members of several populations as one, for as long as that gains something;
+        return the best of them first.
+
+        Members that were bred on samples of their own first make some passes over this one.
+        """
+        if not self.whole:
+            again = [partial(self._grown_as_counts, each.mixture, math.inf) for each in members]
+            members = self._side_by_side(again)
+        best = sorted(members, key=attrgetter("loss"))[:MOST_JOINED]
+        usual = JOINED if self.whole else JOINED_SAMPLE
+        breeding = Breeding(
+            math.ceil(self.effort * usual.children),
+            math.ceil(self.effort * usual.patience),
+            usual.gain,
+        )
+        grown = self._grown_as_counts if self.own is None else self._grown
+        return self._breed(best, breeding, grown)
 
     def _breed(
         self,
@@ -216,21 +243,21 @@ class Population:
 
     def _grown_as_counts(self, child: Mixture, bar: float) -> Member:
         """A child after some passes; few of them where its loss stays above a bar."""
-        breeding = self.breeding
-        found = Member(*self.counts.improved(child, breeding.smoothed, CHILD_SMOOTHING))
+        growth = self.growth
+        found = Member(*self.counts.improved(child, growth.smoothed, CHILD_SMOOTHING))
         if found.loss > bar:
             return found
-        return Member(*self.counts.improved(found.mixture, breeding.last, 0.0))
+        return Member(*self.counts.improved(found.mixture, growth.last, 0.0))
 
     def _grown(self, child: Mixture, bar: float) -> Member:
         """A child after some steps under the loss of the problem; few of them where its loss stays
         above a bar.
         """
         assert self.rough is not None
-        _, child = self.rough.improved(child, OWN.smoothed, CHILD_SMOOTHING)
-        found = self.rough.descended(child, OWN.rough, LEFT * self.resolution)
+        _, child = self.rough.improved(child, OWN_GROWTH.smoothed, CHILD_SMOOTHING)
+        found = self.rough.descended(child, OWN_GROWTH.rough, LEFT * self.resolution)
         if found.loss <= bar:
-            return self._descended(found.mixture, OWN.last)
+            return self._descended(found.mixture, OWN_GROWTH.last)
         return Member(found.loss, found.mixture)
 
     @property
@@ -285,7 +312,7 @@ class Population:
         level = self.problem.loss.link(mean) / max(mean, 1e-300)
         raised = Mixture(mixture.columns, level * mixture.weights, mixture.shape)
         _, raised = self.rough.improved(raised, FIRST_OWN_PASSES, 0.0)
-        return self._descended(raised, OWN.last)
+        return self._descended(raised, OWN_GROWTH.last)
 
     def _descended(self, mixture: Mixture, n_steps: int) -> Member:
         assert self.own is not None

@@ -2,9 +2,11 @@
 
 A search for counts and other nonnegative sums breeds a population of mixtures, on a sample where
 the nonzeros are many. A search for other models begins at random, with more components than asked
-for. Its best model goes down to where little is left to gain. Searches follow one another until two
-of them, which have nothing in common but the data, have found the same components; where they have
-not, what they found is bred on, and the lowest loss is kept. The effort says how many there may be.
+for. Its best model goes down to where little is left to gain. Where two searches, which have
+nothing in common but the data, have found the same components, the fit is over. Otherwise their
+populations are put together and bred for much longer; models without a population are searched for
+again, and bred in pairs. The lowest loss is kept. The effort says how many children and searches
+there may be.
 """
 
 from __future__ import annotations
@@ -47,9 +49,9 @@ SEARCHES = 3
 """Number of searches at the usual effort, if no two of them find the same."""
 FEWEST = 2
 """Number of searches that are always made."""
-AS_GOOD = (5e-5, 0.05)
-"""Losses of independent searches are as good as each other if they differ by less than the first
-share of their size and the second one of their resolution."""
+DESCENDED = 3
+"""Number of the best members of a joined population that go down: a loss after few steps, or on a
+sample, does not rank them exactly."""
 EVENTS_A_PARAMETER, NEEDED = 1.5, 3
 """With fewer events a parameter than this, poor solutions are found again by chance: more searches
 must agree."""
@@ -82,7 +84,7 @@ class SparseSearch:
         )
         self.runs: list[Candidate] = []
         self.members: list[Member] = []
-        """The mixtures that searches have bred on all of the data, under its loss."""
+        """The mixtures that searches have bred."""
 
     def solve(self, finish: bool = True) -> Result:
         """Fit from scratch; without the finish, return what the first search found."""
@@ -103,15 +105,16 @@ class SparseSearch:
         return tracker.follow(loop)
 
     def _search(self) -> Status:
-        most = max(FEWEST, round(SEARCHES * self.settings.effort), self.settings.n_init)
+        fewest = max(FEWEST, self.settings.n_init)
+        most = max(fewest, round(SEARCHES * self.settings.effort))
         for number in range(1, most + 1):
             self.runs.append(self._run(number))
-            if number < max(FEWEST, self.settings.n_init):
+            if number < fewest or self._asks_for_one_more:
                 continue
-            if self._has_found_enough:
+            if self._is_found:
                 break
-            self.runs.append(self._bred(number))
-            if self._has_found_enough:
+            self.runs += self._bred(number)
+            if self.members or self._is_found:
                 break
         chosen = self._ranked[0]
         findings = self._findings(chosen)
@@ -121,39 +124,33 @@ class SparseSearch:
         return ended.status
 
     @property
-    def _has_found_enough(self) -> bool:
-        """Whether the lowest loss was found twice, with the same components or with others that
-        are as good: more searches would then gain nothing that matters.
-        """
-        best = self._ranked[0]
-        if self._findings(best).confirmed or self._says_little:
-            return self._findings(best).confirmed
-        margin = min(
-            AS_GOOD[0] * abs(best.loss), AS_GOOD[1] * self.path.descents.resolution(best.A)
-        )
-        return any(
-            run.loss - best.loss <= margin and not set(run.origins) & set(best.origins)
-            for run in self.runs
-        )
+    def _is_found(self) -> bool:
+        return self._findings(self._ranked[0]).confirmed
+
+    @property
+    def _asks_for_one_more(self) -> bool:
+        """Whether all searches found the same, but so little data asks for another one."""
+        found = self._findings(self._ranked[0])
+        return not found.confirmed and len(found.found) == len(self.runs)
 
     def _run(self, number: int) -> Candidate:
         """A search that is independent of all others."""
         A = self._first(number)
         return self._descended(A, f"search {number}", (f"search {number}",))
 
-    def _bred(self, number: int) -> Candidate:
-        """What the searches so far become together: their populations as one that goes on, or the
-        best two runs side by side.
+    def _bred(self, number: int) -> list[Candidate]:
+        """What the searches so far become together: the best of their populations as one that goes
+        on, or the best two runs side by side.
         """
         phase = f"bred after {number} searches"
         if self.members:
-            A = self._from_population(phase, self.members)
+            found = self._from_population(phase, self.members)
             origins = tuple(name for run in self.runs for name in run.origins)
-            return self._descended(A, phase, origins)
+            return [self._descended(A, phase, origins) for A in found]
         one, two = self._ranked[:2]
         both = side_by_side(one.A, two.A, len(self.problem.shape))
         A = self.tracker.stage(partial(self.path.narrowed, both, phase), *self.path.changing)
-        return self._descended(A, phase, (*one.origins, *two.origins))
+        return [self._descended(A, phase, (*one.origins, *two.origins))]
 
     def _descended(self, A: np.ndarray, phase: str, origins: tuple[str, ...]) -> Candidate:
         # Users who ask for several runs want to see where each of them ends.
@@ -165,34 +162,40 @@ class SparseSearch:
         """Where a search begins that knows nothing of others."""
         phase = f"search {number}"
         if is_mixture(self.problem):
-            return self._from_population(phase)
+            return self._from_population(phase)[0]
         width = math.ceil(WIDTH * self.problem.rank)
         wide = stack(random_factors(self.problem, width, self.rng))
         return self.tracker.stage(partial(self.path.narrowed, wide, phase), *self.path.changing)
 
-    def _from_population(self, phase: str, members: Sequence[Member] = ()) -> np.ndarray:
-        """The best of a population of mixtures; a new one, or that of some members."""
+    def _from_population(self, phase: str, members: Sequence[Member] = ()) -> list[np.ndarray]:
+        """The best of a population of mixtures, the first of them first; of a new one, which joins
+        those before it, or of one that some members make together.
+        """
         problem, share = sampled(self.problem, self.rng)
         whole = share == 1.0
-        population = Population(problem, self.tracker, self.rng, self.settings.n_threads, whole)
+        population = Population(
+            problem, self.tracker, self.rng, self.settings.n_threads, whole, self.settings.effort
+        )
 
         def bred() -> list[Member]:
-            return population.bred_on(list(members)) if members else population.bred()
+            return population.joined(members) if members else population.bred()
 
         found = self.tracker.stage(bred, *self.path.changing)
-        under_own = population.knows(self.problem.loss, whole)
-        if under_own and whole and not members:
+        if not members:
             self.members += found
         level = 1.0
-        if not under_own:
+        if not population.knows(self.problem.loss, whole):
             level = self.problem.loss.link(self.storage.mean()) / max(self.storage.mean(), 1e-300)
-        A = (level / share) ** (1 / len(self.problem.shape)) * found[0].mixture.balanced()
+        scale = (level / share) ** (1 / len(self.problem.shape))
+        best = [scale * each.mixture.balanced() for each in found[: DESCENDED if members else 1]]
         if not whole:
             # Rows that a sample leaves empty must be able to grow.
-            A = self.tracker.stage(partial(self.path.filled, A), *self.path.changing)
+            best = [
+                self.tracker.stage(partial(self.path.filled, A), *self.path.changing) for A in best
+            ]
         if not self.tracker.history:
-            self._record(A, "start")
-        return A
+            self._record(best[0], "start")
+        return best
 
     def _record(self, A: np.ndarray, phase: str) -> None:
         objective = objective_of(self.storage, self.problem.loss, self.settings.n_threads)
