@@ -99,12 +99,11 @@ GROWTH, GROWTH_AS_COUNTS, OWN_GROWTH = Growth(12, 0, 25), Growth(6, 0, 15), Grow
 the latter."""
 AS_COUNTS = Breeding(6, 2, 1e-3)
 """How counts are bred that come under a loss of their own later on."""
-FIRST = Breeding(4, 3, 1e-3)
-"""How a population is bred that knows nothing of others: far enough to see whether two of them find
-the same."""
+FIRST, FIRST_SAMPLE = Breeding(4, 3, 1e-3), Breeding(4, 1, 1e-2)
+"""How a population is bred that knows nothing of others, on all nonzeros and on a sample, which does
+not tell small differences apart: far enough to see whether two of them find the same."""
 JOINED, JOINED_SAMPLE = Breeding(60, 12, 1e-3), Breeding(60, 3, 1e-3)
-"""How the members of all populations are bred when they are put together, and where they are judged
-by a sample, which does not tell small differences apart."""
+"""How the members of all populations are bred when they are put together."""
 MOST_JOINED = 24
 """The largest number of members that are put together."""
 CHILD_SMOOTHING = 0.3
@@ -162,6 +161,7 @@ class Population:
         self.most_children = int(self.effort * CHILDREN_WORK / entries)
         self.resolution = 0.5 * self.problem.freedom
         self.start = START if self.whole else SAMPLED_START
+        self.first = FIRST if self.whole else FIRST_SAMPLE
         self.growth = GROWTH if self.own is None else GROWTH_AS_COUNTS
 
     @staticmethod
@@ -177,7 +177,7 @@ class Population:
             while len(members) < self.size and not self._is_over:
                 count = min(BATCH, self.size - len(members))
                 members += self._side_by_side([self._new_start() for _ in range(count)])
-            breeding = FIRST if self.own is None else AS_COUNTS
+            breeding = AS_COUNTS if self.own is not None else self.first
             members = self._breed(members, breeding, self._grown_as_counts)
         members.sort(key=attrgetter("loss"))
         if self.own is None:

@@ -48,7 +48,7 @@ FEW_EVENTS = 20
 SEARCHES = 3
 """Number of searches at the usual effort, if no two of them find the same."""
 FEWEST = 2
-"""Number of searches that are always made."""
+"""Number of searches that are made at any effort above 0."""
 DESCENDED = 3
 """Number of the best members of a joined population that go down: a loss after few steps, or on a
 sample, does not rank them exactly."""
@@ -105,7 +105,7 @@ class SparseSearch:
         return tracker.follow(loop)
 
     def _search(self) -> Status:
-        fewest = max(FEWEST, self.settings.n_init)
+        fewest = max(FEWEST if self.settings.effort > 0 else 1, self.settings.n_init)
         most = max(fewest, round(SEARCHES * self.settings.effort))
         for number in range(1, most + 1):
             self.runs.append(self._run(number))
