@@ -100,8 +100,8 @@ the latter."""
 AS_COUNTS = Breeding(6, 2, 1e-3)
 """How counts are bred that come under a loss of their own later on."""
 FIRST, FIRST_SAMPLE = Breeding(4, 3, 1e-3), Breeding(4, 1, 1e-2)
-"""How a population is bred that knows nothing of others, on all nonzeros and on a sample, which does
-not tell small differences apart: far enough to see whether two of them find the same."""
+"""How a population is bred that knows nothing of others, far enough to see whether two of them find
+the same: on all nonzeros, and on a sample, which does not tell small differences apart."""
 JOINED, JOINED_SAMPLE = Breeding(60, 12, 1e-3), Breeding(60, 3, 1e-3)
 """How the members of all populations are bred when they are put together."""
 MOST_JOINED = 24
