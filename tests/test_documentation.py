@@ -22,7 +22,12 @@ from smartcpd._problem.history import History, Status
 SOURCES = Path(smartcpd.__file__).parent
 RETURNED = (Consensus, CrossValidation, Diagnosis, History, Intervals, Selection, Status)
 REGISTRIES = ("constraints", "losses", "mirrors", "sampling", "steps")
-EXTRAS = {"smartcpd.plots": "matplotlib", "smartcpd._data.tables": "pandas"}
+EXTRAS = {
+    "smartcpd._data.labelled": "xarray",
+    "smartcpd._data.tables": "pandas",
+    "smartcpd._fitting.model_exits": "polars",
+    "smartcpd.plots": "matplotlib",
+}
 
 
 def modules_with_examples():

@@ -93,6 +93,15 @@ class LabelledTensor:
         Returns
         -------
         LabelledTensor
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import LabelledTensor, Mode
+        >>> modes = [Mode("city", ["Rome", "Oslo"]), Mode("year", [2023, 2024])]
+        >>> X = LabelledTensor(np.array([[1, 2], [3, 4]]), modes)
+        >>> np.asarray(X.sel(city="Oslo"))
+        array([3, 4])
         """
         return self._part(Chosen.by_label(self.modes, labels))
 
@@ -101,7 +110,21 @@ class LabelledTensor:
         return replace(self, tensor=part, modes=chosen.modes(self.modes))
 
     def to_xarray(self) -> Any:
-        """Return an xarray DataArray with all cells and their labels."""
+        """Return an xarray DataArray with all cells and their labels.
+
+        Returns
+        -------
+        xarray.DataArray
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import LabelledTensor, Mode
+        >>> modes = [Mode("city", ["Rome", "Oslo"]), Mode("year", [2023, 2024])]
+        >>> X = LabelledTensor(np.array([[1, 2], [3, 4]]), modes)
+        >>> int(X.to_xarray().sel(city="Rome", year=2024))
+        2
+        """
         xarray = required("xarray", "A tensor as an xarray DataArray")
         coords = {mode.name: mode.labels for mode in self.modes}
         return xarray.DataArray(np.asarray(self), coords, [mode.name for mode in self.modes])
@@ -110,6 +133,19 @@ class LabelledTensor:
         """Return a pandas DataFrame with a row for each cell that is stored.
 
         Its columns are the modes, and "value"; a sparse tensor stores its nonzeros alone.
+
+        Returns
+        -------
+        pandas.DataFrame
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import LabelledTensor, Mode
+        >>> modes = [Mode("city", ["Rome", "Oslo"]), Mode("year", [2023, 2024])]
+        >>> X = LabelledTensor(np.array([[1, 2], [3, 4]]), modes)
+        >>> X.to_frame().value.tolist()
+        [1, 2, 3, 4]
         """
         pd = required("pandas", "A tensor as a DataFrame")
         columns, values = stored_cells(self.tensor)

@@ -77,7 +77,25 @@ class Mode:
 
     @classmethod
     def numbered(cls, name: str, size: int) -> Mode:
-        """Return a mode whose rows have no labels but their numbers."""
+        """Return a mode whose rows have no labels but their numbers.
+
+        Parameters
+        ----------
+        name : str
+            The name of the mode.
+        size : int
+            How many rows it has.
+
+        Returns
+        -------
+        Mode
+
+        Examples
+        --------
+        >>> from smartcpd import Mode
+        >>> Mode.numbered("user", 3).labels
+        array([0, 1, 2])
+        """
         return cls(name, np.arange(size))
 
     def __len__(self) -> int:
@@ -184,6 +202,22 @@ class Mode:
         """Return the labels as a person would write them: all, or those of some rows.
 
         Which parts of a date are left out depends on all labels.
+
+        Parameters
+        ----------
+        rows : sequence of int, optional
+            The places of rows, counted from 0; all by default.
+
+        Returns
+        -------
+        list of str
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import Mode
+        >>> Mode("day", np.array(["2024-03-01", "2024-03-02"], "datetime64[s]")).text([1])
+        ['2024-03-02']
         """
         labels = self.labels if rows is None else self.labels[np.asarray(rows)]
         if labels.dtype.kind == "M":

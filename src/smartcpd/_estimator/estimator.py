@@ -342,6 +342,13 @@ class SmartCPD(MeetsNewData):
             Where the fit ended at ``max_epochs`` or ``max_time``.
         UserWarning
             Once in a program, where the solution is not confirmed by a second run.
+
+        Examples
+        --------
+        >>> from smartcpd import SmartCPD, datasets
+        >>> X, _ = datasets.count((6, 5, 4), rank=1, random_state=0)
+        >>> SmartCPD(1, "poisson", random_state=0).fit(X).model_
+        CPModel(shape=6x5x4, rank=1, loss=poisson)
         """
         self.__dict__.pop("past_", None)
         weights = slice_weights(sample_weight, weights, X)

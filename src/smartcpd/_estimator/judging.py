@@ -93,6 +93,14 @@ class MeetsNewData(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         Returns
         -------
         ndarray of str
+
+        Examples
+        --------
+        >>> from smartcpd import SmartCPD, datasets
+        >>> X, _ = datasets.count((6, 5, 4), rank=1, random_state=0)
+        >>> fitted = SmartCPD(1, "poisson", random_state=0).fit(X)
+        >>> fitted.get_feature_names_out().tolist()
+        ['component 1']
         """
         super().get_feature_names_out(input_features)  # checks what is given
         return np.array([f"component {r}" for r in range(1, self.model_.rank + 1)], dtype=object)
@@ -122,6 +130,14 @@ class MeetsNewData(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             Within the constraint of that mode. Rows of slices of which nothing was observed are 0;
             a warning names them. Of data with labels a `LabelledTensor`, whose rows keep theirs; of
             a DataFrame an array, or what ``set_output`` says.
+
+        Examples
+        --------
+        >>> from smartcpd import SmartCPD, datasets
+        >>> X, _ = datasets.count((6, 5, 4), rank=1, random_state=0)
+        >>> fitted = SmartCPD(1, "poisson", random_state=0).fit(X)
+        >>> fitted.transform(X[:2]).shape
+        (2, 1)
         """
         check_is_fitted(self)
         self._check_names(X)
@@ -195,6 +211,14 @@ class MeetsNewData(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         -------
         ndarray
             One number a slice; NaN where nothing was observed.
+
+        Examples
+        --------
+        >>> from smartcpd import SmartCPD, datasets
+        >>> X, _ = datasets.count((6, 5, 4), rank=1, random_state=0)
+        >>> fitted = SmartCPD(1, "poisson", random_state=0).fit(X)
+        >>> fitted.score_samples(X).shape
+        (6,)
         """
         check_is_fitted(self)
         self._check_names(X)
@@ -262,6 +286,14 @@ class MeetsNewData(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         Returns
         -------
         Diagnosis
+
+        Examples
+        --------
+        >>> from smartcpd import SmartCPD, datasets
+        >>> X, _ = datasets.count((6, 5, 4), rank=1, random_state=0)
+        >>> fitted = SmartCPD(1, "poisson", random_state=0).fit(X)
+        >>> type(fitted.diagnose(X)).__name__
+        'Diagnosis'
         """
         check_is_fitted(self)
         return diagnose(

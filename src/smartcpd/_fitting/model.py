@@ -200,6 +200,14 @@ class CPModel(MeetsData, HasExposure, GoesElsewhere):
         -------
         ndarray
             K values, or as many as the broadcast arrays have, in their shape.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import CPModel
+        >>> model = CPModel([np.array([[1.0], [4.0]]), np.array([[1.0], [2.0], [3.0]])])
+        >>> model.values([[1, 2], [0, 1]])
+        array([12.,  2.])
         """
         named = cells_by_label(self.named_modes, indices)
         places = checked_indices(indices if named is None else named, self.shape)
@@ -218,6 +226,14 @@ class CPModel(MeetsData, HasExposure, GoesElsewhere):
         Returns
         -------
         ndarray
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import CPModel
+        >>> model = CPModel([np.zeros((2, 1)), np.ones((3, 1))], loss_function="bernoulli-logit")
+        >>> model.mean([[1, 2]])  # log-odds of 0
+        array([0.5])
         """
         met = self.with_exposure()
         return met._through_link(met.values(indices))
@@ -235,6 +251,15 @@ class CPModel(MeetsData, HasExposure, GoesElsewhere):
         ndarray
             What `mean` gives, in the shape of the data; a `LabelledTensor`, which NumPy takes for
             an array, if the modes of the model have labels.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import CPModel
+        >>> model = CPModel([np.array([[1.0], [4.0]]), np.array([[1.0], [2.0], [3.0]])])
+        >>> model.full()
+        array([[ 1.,  2.,  3.],
+               [ 4.,  8., 12.]])
         """
         out = self._expected(max_bytes)
         return out if self.modes is None else LabelledTensor(out, self.modes)
@@ -285,6 +310,17 @@ class CPModel(MeetsData, HasExposure, GoesElsewhere):
 
         The share of a component is its part of the sum of all model values; where some are
         negative, its part of the components' norms.
+
+        Returns
+        -------
+        CPModel
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import CPModel
+        >>> CPModel([np.array([[1.0, 3.0]]), np.array([[1.0, 1.0]])]).sort().weights
+        array([3., 1.])
         """
         return self.normalize()._take(doors.places_by_share(self))
 
@@ -303,6 +339,14 @@ class CPModel(MeetsData, HasExposure, GoesElsewhere):
         Returns
         -------
         CPModel
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import CPModel
+        >>> model = CPModel([np.eye(2), np.eye(2)], [5.0, 7.0])
+        >>> model.align(CPModel([np.eye(2)[::-1], np.eye(2)[::-1]])).weights
+        array([7., 5.])
         """
         if (self.shape, self.rank) != (other.shape, other.rank):
             raise IncompatibleError(
@@ -320,7 +364,25 @@ class CPModel(MeetsData, HasExposure, GoesElsewhere):
         )
 
     def absorb(self, mode: int = 0) -> CPModel:
-        """Multiply the weights into the factor of one mode, leaving ones."""
+        """Multiply the weights into the factor of one mode, leaving ones.
+
+        Parameters
+        ----------
+        mode : int
+            The mode whose factor takes the weights.
+
+        Returns
+        -------
+        CPModel
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import CPModel
+        >>> model = CPModel([np.ones((2, 1)), np.ones((3, 1))], [4.0]).absorb(0)
+        >>> model.factors[0].tolist(), model.weights.tolist()
+        ([[4.0], [4.0]], [1.0])
+        """
         if not isinstance(mode, int | np.integer) or not 0 <= mode < self.order:
             raise InvalidParameterError(
                 f"mode must be one of 0 to {self.order - 1} for {self!r}; got {mode!r}."
@@ -332,6 +394,17 @@ class CPModel(MeetsData, HasExposure, GoesElsewhere):
         """Spread the weights evenly over the factors, leaving ones.
 
         The sign of a negative weight goes to the first factor.
+
+        Returns
+        -------
+        CPModel
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import CPModel
+        >>> CPModel([np.ones((1, 1)), np.ones((1, 1))], [4.0]).distribute().factors
+        [array([[2.]]), array([[2.]])]
         """
         factors = distributed(self.factors, self.weights)
         return replace(self, factors=factors, weights=np.ones(self.rank))

@@ -61,6 +61,14 @@ class GoesElsewhere:
         Returns
         -------
         CPModel
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import CPModel
+        >>> path = CPModel([np.ones((2, 1)), np.ones((3, 1))]).save("model")
+        >>> CPModel.load("model", loss="poisson")
+        CPModel(shape=2x3, rank=1, loss=poisson)
         """
         return doors.load(path, loss)
 
@@ -152,15 +160,56 @@ class GoesElsewhere:
 
         Its columns are mode, label, component (counted from 1) and value. Labels are as they are in
         `named_modes`. Weights play no part: `absorb` or `distribute` them first if they should.
+
+        Returns
+        -------
+        pandas.DataFrame
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import CPModel, Mode
+        >>> modes = [Mode("drink", ["tea", "rye"]), Mode("day", [1, 2, 3])]
+        >>> model = CPModel([np.array([[1.0], [4.0]]), np.ones((3, 1))], modes=modes)
+        >>> model.to_frame().query("mode == 'drink'").value.tolist()
+        [1.0, 4.0]
         """
         return doors.to_frame(self)
 
     def to_polars(self) -> polars.DataFrame:
-        """Return the factors as a Polars DataFrame; columns as for `to_frame`, labels as text."""
+        """Return the factors as a Polars DataFrame; columns as for `to_frame`, labels as text.
+
+        Returns
+        -------
+        polars.DataFrame
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import CPModel, Mode
+        >>> modes = [Mode("drink", ["tea", "rye"]), Mode("day", [1, 2, 3])]
+        >>> model = CPModel([np.array([[1.0], [4.0]]), np.ones((3, 1))], modes=modes)
+        >>> model.to_polars().shape
+        (5, 4)
+        """
         return doors.to_polars(self)
 
     def to_xarray(self) -> xarray.Dataset:
-        """Return the model as an xarray Dataset: weights, and a variable a mode with its labels."""
+        """Return the model as an xarray Dataset: weights, and a variable a mode with its labels.
+
+        Returns
+        -------
+        xarray.Dataset
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import CPModel, Mode
+        >>> modes = [Mode("drink", ["tea", "rye"]), Mode("day", [1, 2, 3])]
+        >>> model = CPModel([np.array([[1.0], [4.0]]), np.ones((3, 1))], modes=modes)
+        >>> model.to_xarray()["drink"].shape
+        (2,)
+        """
         return doors.to_xarray(self)
 
     def report(
@@ -203,19 +252,68 @@ class GoesElsewhere:
         return doors.report(self, path, X, absent, mask=mask, weights=weights, title=title)
 
     def plot(self, n_components: int | None = None, axes: Any = None) -> Any:
-        """Draw all components, or the largest; see `smartcpd.plots.plot_model`."""
+        """Draw all components, or the largest; see `smartcpd.plots.plot_model`.
+
+        Parameters
+        ----------
+        n_components : int, optional
+            How many, the largest first; all by default.
+        axes : array of Matplotlib axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        array of Matplotlib axes
+        """
         return doors.plot_model(self, n_components, axes)
 
     def plot_component(self, component: int, mode: int | str | None = None, ax: Any = None) -> Any:
-        """Draw one component; see `smartcpd.plots.plot_component`."""
+        """Draw one component; see `smartcpd.plots.plot_component`.
+
+        Parameters
+        ----------
+        component : int
+            Its place in the model, counted from 0.
+        mode : int or str, optional
+            Its number or its name; all modes by default.
+        ax : Matplotlib axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        Matplotlib axes
+            Those of the mode, or an array of them.
+        """
         return doors.plot_component(self, component, mode, ax)
 
     def plot_comparison(self, other: Any, ax: Any = None) -> Any:
-        """Draw which components another model has too; see `smartcpd.plots.plot_comparison`."""
+        """Draw which components another model has too; see `smartcpd.plots.plot_comparison`.
+
+        Parameters
+        ----------
+        other : CPModel
+            A model of data of the same shape.
+        ax : Matplotlib axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        Matplotlib axes
+        """
         return doors.plot_comparison(self, other, ax)
 
     def plot_scree(self, ax: Any = None) -> Any:
-        """Draw the shares of the components; see `smartcpd.plots.plot_scree`."""
+        """Draw the shares of the components; see `smartcpd.plots.plot_scree`.
+
+        Parameters
+        ----------
+        ax : Matplotlib axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        Matplotlib axes
+        """
         return doors.plot_scree(self, ax)
 
     def to_tensorly(self) -> Any:
@@ -224,7 +322,26 @@ class GoesElsewhere:
 
     @classmethod
     def from_tensorly(cls, cp: Any, loss_function: Loss | str | None = None) -> Self:
-        """Make a model from a TensorLy CPTensor or a pair (weights, factors)."""
+        """Make a model from a TensorLy CPTensor or a pair (weights, factors).
+
+        Parameters
+        ----------
+        cp : CPTensor or pair
+            The model; weights of None are ones.
+        loss_function : Loss or str, optional
+            The loss that it was fitted under.
+
+        Returns
+        -------
+        CPModel
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import CPModel
+        >>> CPModel.from_tensorly((None, [np.ones((2, 1)), np.ones((3, 1))]))
+        CPModel(shape=2x3, rank=1, loss=None)
+        """
         return doors.from_tensorly(cp, loss_function)
 
     def to_pyttb(self) -> Any:
@@ -233,7 +350,19 @@ class GoesElsewhere:
 
     @classmethod
     def from_pyttb(cls, ktensor: Any, loss_function: Loss | str | None = None) -> Self:
-        """Make a model from a ``pyttb.ktensor``."""
+        """Make a model from a ``pyttb.ktensor``.
+
+        Parameters
+        ----------
+        ktensor : pyttb.ktensor
+            The model.
+        loss_function : Loss or str, optional
+            The loss that it was fitted under.
+
+        Returns
+        -------
+        CPModel
+        """
         return doors.from_pyttb(ktensor, loss_function)
 
     def _repr_html_(self) -> str:

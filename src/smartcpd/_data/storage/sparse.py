@@ -110,6 +110,24 @@ class SparseTensor(SparseStorage):
     def of(cls, X: Any, absent: str = "zero") -> SparseTensor:
         """Make a sparse tensor of a SciPy sparse array of any order, a pydata ``sparse`` array or a
         pyttb sptensor.
+
+        Parameters
+        ----------
+        X : SparseTensor, SciPy sparse array, pydata ``sparse`` array or pyttb sptensor
+            The array; its cells that are not stored must be 0.
+        absent : {"zero", "unobserved"}
+            What a cell that is not stored means.
+
+        Returns
+        -------
+        SparseTensor
+
+        Examples
+        --------
+        >>> import scipy.sparse
+        >>> from smartcpd import SparseTensor
+        >>> SparseTensor.of(scipy.sparse.csr_array([[0, 2], [0, 0]]))
+        SparseTensor(2x2, 1 nonzeros, 25 %, int64)
         """
         if isinstance(X, SparseTensor):
             return X if absent in ("zero", X.absent) else X.with_absent(absent)
@@ -119,13 +137,45 @@ class SparseTensor(SparseStorage):
         return cls(columns, values, shape, absent)
 
     def with_absent(self, absent: str) -> SparseTensor:
-        """Return the same entries with another meaning of the cells that are not stored."""
+        """Return the same entries with another meaning of the cells that are not stored.
+
+        Parameters
+        ----------
+        absent : {"zero", "unobserved"}
+            The meaning of the cells that are not stored.
+
+        Returns
+        -------
+        SparseTensor
+
+        Examples
+        --------
+        >>> from smartcpd import SparseTensor
+        >>> SparseTensor([[0, 0], [1, 1]], [3, 4], shape=(2, 2)).with_absent("unobserved")
+        SparseTensor(2x2, 2 observed, 50 %, int64)
+        """
         return SparseTensor(
             self.indices, self.values, self.shape, absent, self.weights, self.missing
         )
 
     def with_missing(self, cells: Any) -> SparseTensor:
-        """Return the same tensor with more cells that nobody looked at, given as ``missing`` is."""
+        """Return the same tensor with more cells that nobody looked at, given as ``missing`` is.
+
+        Parameters
+        ----------
+        cells : (K x N) integer array, tuple of N arrays, SparseTensor or SciPy sparse array
+            The cells.
+
+        Returns
+        -------
+        SparseTensor
+
+        Examples
+        --------
+        >>> from smartcpd import SparseTensor
+        >>> SparseTensor([[0, 0], [1, 1]], [3, 4], shape=(2, 2)).with_missing([[0, 1]])
+        SparseTensor(2x2, 2 nonzeros, 50 %, 1 missing, int64)
+        """
         more = _cells_of(cells, self.shape)
         both = [np.concatenate(pair) for pair in zip(self.missing, more, strict=True)]
         return SparseTensor(
@@ -222,7 +272,24 @@ class SparseTensor(SparseStorage):
         return self
 
     def to_dense(self, max_bytes: float = 1e9) -> np.ndarray:
-        """Return all cells as a NumPy array; an array larger than ``max_bytes`` is refused."""
+        """Return all cells as a NumPy array; an array larger than ``max_bytes`` is refused.
+
+        Parameters
+        ----------
+        max_bytes : float
+            A larger array is refused.
+
+        Returns
+        -------
+        ndarray
+
+        Examples
+        --------
+        >>> from smartcpd import SparseTensor
+        >>> SparseTensor([[0, 0], [1, 1]], [3, 4], shape=(2, 2)).to_dense()
+        array([[3, 0],
+               [0, 4]])
+        """
         size = self.n_cells * self.values.itemsize
         if self.n_missing:
             raise InvalidDataError(
