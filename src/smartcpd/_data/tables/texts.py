@@ -3,39 +3,25 @@
 from __future__ import annotations
 
 import csv
-import io
 import re
-from codecs import getincrementaldecoder
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from smartcpd._data.tables.columns import Column
-from smartcpd._data.tables.dialect import Dialect, is_aligned, sniffed, with_header
+from smartcpd._data.tables.dialect import is_aligned, sniffed, with_header
 from smartcpd._data.tables.paths import HEAD, Files, head
 from smartcpd._data.tables.reading import Reading
 from smartcpd._data.tables.sources import RAW, Source, TableRows
 from smartcpd._data.tables.sql import explained, identifier, literal, one_row
-from smartcpd._data.tables.unpacking import PIECE, binary, encoding_of, rewritten, western
-from smartcpd.errors import InvalidDataError
+from smartcpd._data.tables.text_file import TextFile
+from smartcpd._data.tables.unpacking import encoding_of, rewritten
 
 MOST_ROWS_TO_COUNT = 2_000_000
 """Lines are counted up to a row of this number."""
 SPECIMENS = 600
 """Number of rows at the beginning that a sample has, and about as many from all over the table."""
 LINES_OF_HEAD = 500
-
-
-@dataclass(frozen=True)
-class Part:
-    """One file of the table."""
-
-    path: str
-    start: str
-    """The beginning of its text, up to the end of a line."""
-    dialect: Dialect
-    encoding: str | None
-    """None for UTF-8."""
 
 
 class TextSource(Source):
@@ -59,7 +45,7 @@ class TextSource(Source):
 
     is_text = True
 
-    def _part(self, path: str) -> Part:
+    def _part(self, path: str) -> TextFile:
         if path.lower().endswith(".zst"):
             encoding, start = None, self._unpacked_start(path)
         else:
@@ -75,7 +61,7 @@ class TextSource(Source):
             path = rewritten(path, encoding or "utf-8", self.folder, squeezed=True)
             start = "".join(" ".join(line.split()) + "\n" for line in start.splitlines())
             dialect = sniffed(start, " ", self.reading.header)
-        return Part(path, start, dialect, encoding)
+        return TextFile(path, start, dialect, encoding)
 
     def _unpacked_start(self, path: str) -> str:
         """Return the first lines of a file that only DuckDB can unpack."""
@@ -201,14 +187,14 @@ class TextSource(Source):
         for table in ("reject_errors", "reject_scans"):
             self.sql(f"DROP TABLE IF EXISTS {table}")
         self.one_thread = one_thread
-        groups: dict[tuple[object, ...], list[Part]] = {}
+        groups: dict[tuple[object, ...], list[TextFile]] = {}
         for part in self.parts:
             groups.setdefault((*part.dialect.layout, part.dialect.quoted), []).append(part)
         selects = [self._select(parts, names, one_thread) for parts in groups.values()]
         query = " UNION ALL BY NAME ".join(selects)
         self.sql(f"CREATE OR REPLACE TEMP TABLE {RAW} AS {query}")
 
-    def _select(self, parts: list[Part], names: Sequence[str], one_thread: bool) -> str:
+    def _select(self, parts: list[TextFile], names: Sequence[str], one_thread: bool) -> str:
         dialect = parts[0].dialect
         paths = replace(self.files, paths=tuple(part.path for part in parts)).listed
         quote = dialect.quote if dialect.quoted else ""
@@ -237,26 +223,13 @@ class TextSource(Source):
         self.parts = [
             replace(part, path=rewritten(part.path, encoding, self.folder), encoding=encoding)
             for part in self.parts
-            for encoding in [part.encoding or self._encoding(part.path)]
+            for encoding in [part.encoding_throughout()]
         ]
-
-    def _encoding(self, path: str) -> str:
-        """Return the encoding of a file whose beginning looks like UTF-8."""
-        if path.lower().endswith(".zst"):
-            raise InvalidDataError(f"{path!r} is not in UTF-8; unpack it first.")
-        decoder = getincrementaldecoder("utf-8")()
-        with binary(path) as file:
-            while piece := file.read(PIECE):
-                try:
-                    decoder.decode(piece)
-                except UnicodeDecodeError:
-                    return western(piece)
-        return "utf-8"
 
     def _has_swallowed_rows(self) -> bool:
         """Whether a value has whole rows in it, as after a quote that is never closed."""
         part = self.parts[0]
-        if self._ends_in_quotes(part):
+        if part.ends_in_quotes():
             return True
         sign = re.escape(part.dialect.delimiter)
         row = rf"\n([^\n{sign}]*{sign}){{{part.dialect.width - 1}}}[^\n{sign}]*(\n|$)"
@@ -265,34 +238,6 @@ class TextSource(Source):
         found = f"regexp_matches(concat_ws(' ', {values}), {literal(row)})"
         query = f"SELECT count(*) FROM {rows} {'AND' if ' WHERE ' in rows else 'WHERE'} {found}"
         return part.dialect.width > 1 and bool(one_row(self.sql(query))[0])
-
-    def _ends_in_quotes(self, part: Part) -> bool:
-        """Whether a value goes on to the end of the file, which DuckDB then leaves out."""
-        try:
-            for _ in self._records(part, strict=True):
-                pass
-        except csv.Error as error:
-            return "unexpected end" in str(error) or "field limit" in str(error)
-        return False
-
-    def _records(self, part: Part, strict: bool = False) -> Iterator[tuple[list[str], int]]:
-        """Yield the fields of all lines of a file, and the line on which each begins."""
-        options: dict[str, Any] = {"delimiter": part.dialect.delimiter, "strict": strict}
-        if not part.dialect.quoted:
-            options["quoting"] = csv.QUOTE_NONE
-        elif part.dialect.escape == "\\":
-            options |= {"escapechar": "\\", "doublequote": False}
-        else:
-            options["quotechar"] = part.dialect.quote
-        if part.path.lower().endswith(".zst"):
-            return
-        with binary(part.path) as packed:
-            text = io.TextIOWrapper(packed, encoding="utf-8-sig", errors="replace", newline="")
-            reader = csv.reader(text, **options)
-            line = 1
-            for fields in reader:
-                yield fields, line
-                line = reader.line_num + 1
 
     def _without_quotes(self, names: Sequence[str]) -> None:
         """Read once more with quotes as they are, and keep that if more rows come of it."""
@@ -329,7 +274,7 @@ class TextSource(Source):
         aside = {line for (line,) in self._lines_set_aside()}
         seen = -1
         try:
-            for index, (fields, line) in enumerate(self._records(part)):
+            for index, (fields, line) in enumerate(part.records()):
                 is_row = fields and index >= part.dialect.skip and line not in aside
                 if is_row and not (part.dialect.comments and fields[0].lstrip().startswith("#")):
                     seen += 1
