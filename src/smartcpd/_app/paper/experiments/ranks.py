@@ -62,6 +62,7 @@ def draw(plan: Plan, runs: Runs) -> dict[str, Figure]:
             ms=10 - 3 * position,
             label=contender.name,
         )
+    ax.set_xticks([int(panel.name.removeprefix("R=")) for panel in plan.panels])
     ax.set(xlabel="Rank", ylabel="Trials that miss a component (%)", ylim=(-4, 104))
     ax.legend(frameon=False, fontsize=figures.TEXT)
     return {"ranks": figure}
