@@ -104,6 +104,11 @@ HABITS = [
           + lines((c, 3 * (y - 2010), v) for c, y, v in ROWS if y < 2018),
           sum(v for _, y, v in ROWS if y < 2018), options="--modes station,hour --value rain",
           shape=(4, 8)),
+    Habit("midnights", "station,at,rain\n"
+          + lines((c, f"{y}-01-01 00:00:00", v) for c, y, v in ROWS),
+          options="--modes station,at@1y --value rain"),
+    Habit("numbered columns", "station,q1,q2,q3,q4\n" + lines(WIDE), WIDE_TOTAL,
+          options="--modes station,q --melt q1:q4=q", shape=(4, 4)),
     Habit("labels that follow from others", "kind,half,rain\n"
           + lines((y - 2009, "ab"[y > 2014], v) for _, y, v in ROWS),
           options="--modes kind,half --value rain", shape=(10, 2)),
@@ -147,6 +152,21 @@ def test_remarks_that_most_rows_do_without_are_no_mode(tmp_path):
     found = check_table(str(path))
     assert found["columns"][3]["advice"] == "hardly: 80% of the rows have none"
     assert "fill it down" not in " ".join(found["advice"])
+
+
+def test_digits_in_groups_are_no_identifier(tmp_path):
+    path = tmp_path / "table.csv"
+    rows = [(i % 4, i % 5, i % 6, f"{i + 11} {i + 100}") for i in range(120)]
+    path.write_text("place;kind;hour;inhabitants\n" + lines(rows, ";"))
+    assert " --value inhabitants " in check_table(str(path))["command"]
+
+
+def test_measurements_that_many_rows_lack_are_named(tmp_path):
+    path = tmp_path / "table.csv"
+    rows = [(i % 4, i % 5, i % 6, i + 0.5 if i % 3 else "n/a") for i in range(120)]
+    path.write_text("place,kind,hour,level\n" + lines(rows))
+    found = check_table(str(path))
+    assert "--value level --allow-lost-rows" in " ".join(found["advice"])
 
 
 def test_a_letter_belongs_to_a_code_unless_it_is_the_value(tmp_path):

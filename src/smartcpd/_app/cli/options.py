@@ -25,7 +25,7 @@ FLAGS = {
 PARAMETER = re.compile(
     r"\b(absent|agg|allow_lost_rows|bins|cv|date_format|decimal|delimiter|encoding|fiber_mode|header|"
     r"holdout|loss|losses|max_time|melt|modes|n_init|n_jobs|n_restarts|n_threads|na|random_state|rest|"
-    r"thousands|top|value|where)=(True\b|(?=[,).]| and\b)|\{'([^']*)': '?([^'}]*)'?\})?"
+    r"thousands|top|value|where)=(True\b|(?=[,).\s])|\{'([^']*)': '?([^'}]*)'?\})?"
 )
 """What messages of the library say of parameters that options stand for."""
 NAMED = re.compile(

@@ -45,7 +45,8 @@ AMOUNT = re.compile(
     r"measure(ment)?|freq(uency)?|duration|distance|temp(erature)?|population|income|salary|spend|"
     r"profit|consumption|emission|production|yield|obs value|bytes|"
     r"riders|visitors|pax|wert|anzahl|menge|umsatz|betrag|preis|valeur|montant|prix|quantité|nombre|"
-    r"valor|importe|cantidad|precio|ventas|importo|prezzo)s?([^a-z]|$)",
+    r"valor|importe|cantidad|precio|ventas|importo|prezzo|qt[ée]|quantità|quantidade|valore|aantal|"
+    r"bedrag|antal|belopp|ilość|kwota|liczba)s?([^a-z]|$)",
     re.IGNORECASE,
 )
 """Names of columns that hold values rather than labels."""
@@ -67,6 +68,8 @@ class Facts:
     examples: Sequence[str] = ()
     negative: int = 0
     """Number of values below zero."""
+    timed: int = 0
+    """Number of dates with another time of day than midnight."""
 
     @property
     def name(self) -> str:
@@ -139,7 +142,9 @@ class Facts:
         if LATITUDE.search(self.words) or LONGITUDE.search(self.words):
             return False
         named = bool(AMOUNT.search(self.words)) and not re.search(r"(?i)\bid\b", self.words)
-        return named or (self.column.family is Family.REAL and self.different > FEW_NUMBERS)
+        # Nobody puts signs between the digits of an identifier.
+        measured = self.column.family is Family.REAL or bool(self.column.how)
+        return named or (measured and self.different > FEW_NUMBERS)
 
     @property
     def about_negatives(self) -> str:
@@ -166,7 +171,7 @@ class Facts:
         if self.numbers_rows:
             return "no: it numbers the rows"
         if family in DATES:
-            return "by --bin 1d, 1w, 1mo, weekday" + (", hour" if family is Family.MOMENT else "")
+            return "by --bin 1d, 1w, 1mo, weekday" + (", hour" if self.timed else "")
         if family is Family.CLOCK:
             return "by --bin 1h"
         if family is Family.OTHER:

@@ -199,7 +199,7 @@ def planned(source: Source, found: Sequence[Facts]) -> Plan:
     chosen = times[:1] or clocks[:1]
     if any(f.column.doubt for f in chosen):
         plan.order = "day-first"
-    split = len(chosen) == 1 and chosen[0].column.family is Family.MOMENT
+    split = len(chosen) == 1 and chosen[0].timed > 0
     parts = TIME_PARTS if split else DATE_PARTS
     if chosen and chosen[0].column.family in DATES:
         labels = [f for f in labels if not parts.search(f.words)]
@@ -304,10 +304,11 @@ def _split_time(facts: Facts) -> list[str]:
         ),
         "1mo",
     )
-    if facts.column.family is Family.MOMENT:
+    if facts.timed:
         one_day = first and last and (last - first).days < FEW
         return [f"{name}@{'15min' if one_day else spec}", *([] if one_day else [f"{name}@hour"])]
-    return [name] if spec == "1d" or facts.column.step else [f"{name}@{spec}"]
+    plain = facts.column.step or (spec == "1d" and facts.column.family is Family.DATE)
+    return [name] if plain else [f"{name}@{spec}"]
 
 
 def _moment(text: str | None) -> datetime | None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 import tempfile
 from collections.abc import Mapping, Sequence
 from itertools import dropwhile, takewhile
 from typing import Any
 
-from smartcpd._app.inspection.facts import FEW, Facts
+from smartcpd._app.inspection.facts import FEW, MOST_MISSING, Facts
 from smartcpd._app.inspection.suggestion import Plan, planned, suggested
 from smartcpd._data.tables.columns import Column, Family
 from smartcpd._data.tables.opening import opened
@@ -17,6 +18,8 @@ from smartcpd._data.tables.sql import SOURCE, explained, literal, one_row
 from smartcpd._data.tables.unpacking import local
 from smartcpd.errors import InvalidDataError
 
+A_DAY = 86_400_000_000
+"""In microseconds."""
 SMALL = 2_000_000
 """Up to so many rows different values are counted exactly."""
 EXAMPLES = 3
@@ -75,6 +78,7 @@ def check_table(
                 [
                     *_about_missing(found),
                     *(f.about_negatives for f in found if plan.where and f.name == plan.value),
+                    *_about_lost_values(found, plan),
                     *guesses,
                     *(tried or {}).get("notes", ()),
                     *remarks,
@@ -100,12 +104,14 @@ def _facts(source: Source) -> list[Facts]:
                 wanted.append(f"count(*) FILTER ({value} < 0)")
             else:
                 wanted += ["NULL", "NULL", "0"]
+            moment = column.family is Family.MOMENT
+            wanted.append(f"count(*) FILTER (epoch_us({value}) % {A_DAY} <> 0)" if moment else "0")
         found = iter(
             one_row(source.sql(f"SELECT {', '.join(wanted)} FROM {SOURCE}")) if wanted else ()
         )
         facts = []
         for column in columns:
-            different, there, low, high, q05, q95, negative = (next(found) for _ in range(7))
+            different, there, low, high, q05, q95, *counts = (next(found) for _ in range(8))
             examples = _examples(source, column)
             facts.append(
                 Facts(
@@ -117,7 +123,7 @@ def _facts(source: Source) -> list[Facts]:
                     high,
                     (q05, q95),
                     examples,
-                    negative,
+                    *counts,
                 )
             )
     return facts
@@ -171,6 +177,18 @@ def _described(facts: Facts, plan: Plan) -> dict[str, Any]:
         "examples": facts.examples,
         "advice": "as --value" if is_value else facts.as_mode(),
     }
+
+
+def _about_lost_values(found: Sequence[Facts], plan: Plan) -> list[str]:
+    """Say how rows are counted no longer, where a column of measurements misses many."""
+    if plan.value or plan.melt:
+        return []
+    return [
+        f"Rows are counted, since {f.name!r} has a number in {f.rows - f.missing:,} of {f.rows:,} "
+        f"only; --value {shlex.quote(f.name)} --allow-lost-rows fits these."
+        for f in found
+        if f.is_amount and MOST_MISSING * f.rows < f.missing < f.rows
+    ][:1]
 
 
 def _about_missing(found: Sequence[Facts]) -> list[str]:

@@ -9,6 +9,9 @@ from smartcpd._app.inspection.facts import MANY, Facts
 from smartcpd._data.tables.calendars import NAMES, formats_of
 from smartcpd._data.tables.columns import Family
 
+CALENDAR = ("month", "year", "weekday", "date")
+"""What names of columns may be labels of, whatever their order."""
+_NUMBERED = re.compile(r"([^\W\d_]\D*)\d+")
 FEWEST_COLUMNS = 3
 """The least number of columns that could be the rows of a mode, whatever their names."""
 
@@ -38,11 +41,23 @@ def wide_columns(found: Sequence[Facts]) -> tuple[str, str, str] | None:
     longest = max(runs, key=len)
     if len(longest) < 4:
         return None
-    return longest[0][0].name, longest[-1][0].name, longest[0][1]
+    kind = longest[0][1]
+    inside = [facts for facts, _ in longest]
+    if kind not in CALENDAR:
+        others = any(facts.is_value for facts in found if facts not in inside)
+        if others or not _are_in_turn([facts.name for facts in inside]):
+            return None
+    return inside[0].name, inside[-1].name, kind
+
+
+def _are_in_turn(names: Sequence[str]) -> bool:
+    """Whether names end with one number after the other, as q1, q2, q3 do."""
+    numbers = [int(re.sub(r".*\D", "", name.strip())) for name in names]
+    return numbers == list(range(numbers[0], numbers[0] + len(numbers)))
 
 
 def _kind_of_name(name: str) -> str | None:
-    """Return what a name is a label of: a month, a year, a date."""
+    """Return what a name is a label of: a month, a year, a date, or one of a row of numbers."""
     lowered = name.strip().lower()
     if lowered[:3] in NAMES and re.fullmatch(r"[a-z]{3,9}\.?", lowered):
         return "month"
@@ -50,7 +65,10 @@ def _kind_of_name(name: str) -> str | None:
         return "year"
     if re.fullmatch(r"(mon|tue|wed|thu|fri|sat|sun)[a-z]*", lowered):
         return "weekday"
-    return "date" if formats_of(name) else None
+    if formats_of(name):
+        return "date"
+    numbered = _NUMBERED.fullmatch(name.strip())
+    return numbered[1].strip("_- .").lower() if numbered else None
 
 
 def labels_of_rows(usable: Sequence[Facts], labels: Sequence[Facts]) -> list[Facts]:

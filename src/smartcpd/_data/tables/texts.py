@@ -120,7 +120,9 @@ class TextSource(Source):
         if part.encoding not in (None, "utf-8") and self.reading.encoding is None:
             known = {"cp1252": "Windows-1252", "latin-1": "Latin-1 (Western European)"}
             said = known.get(part.encoding, part.encoding.upper())
-            found.append(f"{self.name} is not in UTF-8 throughout and was read as {said}.")
+            sure = part.encoding.lower().startswith("utf")
+            other = "" if sure else "; if letters look wrong, say encoding='cp1250' or another"
+            found.append(f"{self.name} is not in UTF-8 throughout and was read as {said}{other}.")
         if part.dialect.above:
             several = part.dialect.above > 1
             lines = f"{part.dialect.above} lines" if several else "line"
