@@ -8,7 +8,7 @@ import numpy as np
 
 from smartcpd._data.storage.base import SparseStorage
 from smartcpd._data.storage.events import Events
-from smartcpd._data.storage.sparse import TINY
+from smartcpd._data.storage.summed_up import TINY
 from smartcpd.errors import InvalidDataError
 from smartcpd.losses import Data, Loss
 from smartcpd.partitions.manifest import Manifest

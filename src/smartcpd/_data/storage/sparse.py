@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from smartcpd._common.doors import doors
-from smartcpd._data.storage.base import SparseStorage, impossible, random_cells
+from smartcpd._data.storage.base import SparseStorage, random_cells
 from smartcpd._data.storage.entries import (
     canonical,
     checked_columns,
@@ -22,18 +22,16 @@ from smartcpd._data.storage.entries import (
 from smartcpd._data.storage.events import Events
 from smartcpd._data.storage.fiber_index import FiberIndex, build_fiber_indices
 from smartcpd._data.storage.foreign import coordinates
+from smartcpd._data.storage.summed_up import PIECE, SummedUp
 from smartcpd._kernels.compiling import Block
 from smartcpd._kernels.fibers import sparse_gather
 from smartcpd.errors import InvalidDataError, InvalidParameterError
-from smartcpd.losses import Data, Loss
 
 ABSENT = ("zero", "unobserved")
-PIECE = 1 << 20
-TINY = 1e-300
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class SparseTensor(SparseStorage):
+class SparseTensor(SummedUp):
     """A tensor of which only some cells are stored.
 
     Entries may come in any order; those of one cell are added up. They are kept sorted, the longest
@@ -206,56 +204,8 @@ class SparseTensor(SparseStorage):
         return self.values.dtype
 
     @property
-    def nnz(self) -> int:
-        """Number of stored entries."""
-        return self.values.size
-
-    @property
     def n_events(self) -> int:
         return len(self.events)
-
-    @property
-    def n_missing(self) -> int:
-        """Number of cells that were said to be missing."""
-        return self.missing[0].size
-
-    @cached_property
-    def n_observed(self) -> float:
-        if self.absent == "unobserved":
-            return self.nnz if self.weights is None else float(self.weights.sum())
-        known = self.n_cells - self.n_missing
-        return known if self.weights is None else known + float((self.weights - 1).sum())
-
-    @property
-    def weighted(self) -> bool:
-        """Whether some cells count more than others, or not at all."""
-        return self.events.weights is not None
-
-    @cached_property
-    def heaviest(self) -> float:
-        most = 1.0 if self.weights is None else float(self.weights.max(initial=0.0))
-        return max(most, 1.0) if self.absent == "zero" else most
-
-    @cached_property
-    def row_weights(self) -> list[np.ndarray]:
-        zeros = self.absent == "zero"
-        own = np.ones(len(self.events)) if self.events.weights is None else self.events.weights
-        means = []
-        for column, size in zip(self.events.indices, self.shape, strict=True):
-            sums = np.bincount(column, weights=own - zeros, minlength=size)
-            means.append(zeros + sums * (size / self.n_cells))
-        return means
-
-    def unobserved_rows(self) -> list[np.ndarray]:
-        """Return for each mode the rows of which no cell was observed."""
-        columns = self.missing if self.absent == "zero" else self.indices
-        found = []
-        for column, size in zip(columns, self.shape, strict=True):
-            # Entries are never missing, so that a row is unobserved if all its cells are.
-            unseen = self.n_cells // size if self.absent == "zero" else 0
-            counts = np.bincount(column, minlength=size) if column.size else np.zeros(size)
-            found.append(np.flatnonzero(counts == unseen))
-        return found
 
     @property
     def nbytes(self) -> int:
@@ -386,72 +336,6 @@ class SparseTensor(SparseStorage):
     def some_events(self, count: int, rng: np.random.Generator) -> Events:
         n = self.n_events
         return self.events.at(rng.integers(n, size=min(count, n)) if n else np.arange(0))
-
-    def mean(self) -> float:
-        """Return the mean over all observed cells."""
-        return self._sum(self.values) / max(self.n_observed, TINY)
-
-    def _sum(self, values: np.ndarray) -> float:
-        if self.weights is None:
-            return float(values.sum(dtype=np.float64))
-        return float(self.weights @ values.astype(np.float64))
-
-    def typical(self) -> float:
-        """Return what the best model of rank one predicts at the nonzeros, in the mean.
-
-        The mean over all cells says little: it vanishes with the size of the tensor.
-        """
-        if self.absent == "unobserved" or self.nnz == 0:
-            return self.mean()
-        chosen = np.random.default_rng(0).integers(self.nnz, size=4096)
-        total = self.mean() * self.n_cells
-        if total <= 0:
-            return self.mean()
-        model = np.full(chosen.size, total)
-        for sums, column in zip(self.marginals(), self.indices, strict=True):
-            model *= sums[column[chosen]] / total
-        return float(model.mean())
-
-    def mean_square(self) -> float:
-        """Return the mean of the squares of all observed cells."""
-        return self._sum(np.square(self.values, dtype=np.float64)) / max(self.n_observed, TINY)
-
-    def marginals(self) -> list[np.ndarray]:
-        """The sums over the slices of each mode, as if all their cells were known."""
-        sums = [np.zeros(size) for size in self.shape]
-        # The sums are made a piece at a time, since bincount works on copies in 64 bits.
-        for start in range(0, self.nnz, PIECE):
-            piece = slice(start, start + PIECE)
-            x = self.values[piece].astype(np.float64)
-            if self.weights is not None:
-                x *= self.weights[piece]
-            for total, column in zip(sums, self.indices, strict=True):
-                total += np.bincount(column[piece], weights=x, minlength=total.size)
-        if self.weighted and self.absent == "zero":
-            means = zip(sums, self.row_weights, strict=True)
-            sums = [np.where(w > 0, total / np.maximum(w, TINY), 0.0) for total, w in means]
-        return sums
-
-    def lowest(self) -> float:
-        """Return the smallest value of any observed cell."""
-        stored = float(self.values.min()) if self.nnz else 0.0
-        return stored if self.absent == "unobserved" else min(stored, 0.0)
-
-    def check(self, loss: Loss) -> None:
-        """Raise an error that names the first cell that ``loss`` cannot describe."""
-        self.check_zeros(loss, "absent='unobserved'")
-        if self.n_observed <= 0:
-            raise InvalidDataError(f"{self!r} has no observed cell.")
-        x = self.values
-        bad = impossible(x, loss)
-        if bad is not None and bad.any():
-            at = int(np.argmax(bad))
-            cell = ", ".join(str(int(c[at])) for c in self.indices)
-            name = {True: "NaN", False: "infinity"}[bool(np.isnan(x[at]))]
-            value = str(x[at]) if np.isfinite(x[at]) else name
-            more = " Entries of one cell are added up." if loss.data is Data.BINARY else ""
-            need = f"loss '{loss}' needs {loss.data.value[1]}"
-            raise InvalidDataError(f"X[{cell}] is {value}: {need}.{more}")
 
 
 def _cells_of(cells: Any, shape: tuple[int, ...]) -> list[np.ndarray]:
