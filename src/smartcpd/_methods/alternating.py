@@ -24,7 +24,7 @@ class Updates(Protocol):
         ...
 
     def updated(self, A: np.ndarray, mode: int) -> np.ndarray:
-        """A better factor of one mode."""
+        """Return a factor of one mode that is better than the present one."""
         ...
 
 
@@ -42,7 +42,7 @@ class Sweeps:
         return Look(self.A, Estimate(self.updates.value(self.A)), self.phase)
 
     def move(self) -> None:
-        """A sweep over the modes."""
+        """Improve the factor of each mode once, in turn."""
         shape = self.tracker.problem.shape
         starts = offsets(shape)
         for mode in range(len(shape)):

@@ -113,8 +113,8 @@ class Bursts:
         return loss, Mixture(found, weights[:rank].copy(), mixture.shape)
 
     def descended(self, mixture: Mixture, n_steps: int, least: float = 0.0) -> Descended:
-        """Where quasi-Newton steps from a mixture end that make ``n_steps``, or fewer where a few
-        in a row gain no more than ``least``.
+        """Make ``n_steps`` quasi-Newton steps from a mixture, or fewer where a few in a row gain no
+        more than ``least``.
         """
         A = padded(mixture.balanced())
         # With balanced modes, the columns of all but one have this product of sums.

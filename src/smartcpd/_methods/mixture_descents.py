@@ -156,7 +156,7 @@ class _Descent(Extrapolated[Mixture]):
         return Candidate(A, self.loss, False) if len(self.losses) >= self.most else None
 
     def _gain(self, windows_ago: int) -> float:
-        """What a window of passes gained: the last one, or one before it."""
+        """Return by how much a window of passes lowered the loss: the last, or one before it."""
         last = len(self.losses) - 1 - (windows_ago - 1) * WINDOW
         if last - WINDOW < 0:
             return math.inf

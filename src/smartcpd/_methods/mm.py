@@ -131,7 +131,7 @@ def _run(task: Task) -> Result:
 
 
 def entries_of(problem: Problem) -> int:
-    """Entries that a full pass reads."""
+    """Return the number of entries that a full pass over the data reads."""
     return problem.storage.n_stored
 
 

@@ -183,7 +183,7 @@ class QuasiNewton:
         return self.region.shared.mean(self.hessian.solve(G, free))
 
     def _scale(self, free: np.ndarray) -> float:
-        """What the guessed Hessian is too large by, judged by the last step."""
+        """Return the factor by which the guessed Hessian is too large, judged by the last step."""
         if not len(self.memory):
             return 1.0
         change, curvature = self.memory.newest

@@ -101,7 +101,7 @@ def solve_rows(costs: Costs, start: np.ndarray, rule: Rule, small_step: float = 
 
 
 def improve_rows(costs: Costs, A: np.ndarray, rule: Rule) -> np.ndarray:
-    """One step for every row that gains by it."""
+    """Make one Newton step for every row whose loss falls by it."""
     sums = costs.at(A)
     D, promised = _step(A, sums, np.zeros(len(A)), rule)
     trial = A + D if rule.bounds is None else np.clip(A + D, *rule.bounds)

@@ -147,12 +147,12 @@ class TileDescents:
         return int(self.rng.integers(1 << 62))
 
     def _tiles(self, run: TileProgress) -> Iterator[RowsByMode]:
-        """Those of this epoch that are left."""
+        """Yield the tiles of this epoch that no descent was made on yet."""
         epoch = self.storage.tiling.epoch(np.random.default_rng(run.seed))
         return itertools.islice(epoch, run.position, None)
 
     def _step(self, run: TileProgress, rows: RowsByMode, found: Found) -> None:
-        """The model, moved towards what a descent found."""
+        """Move the model towards what a descent on a tile found."""
         where = self._stacked(rows)
         share = found.seen / np.maximum(run.seen[where] + found.seen, 1e-300)
         run.A = run.A.copy()
@@ -211,7 +211,7 @@ def _late_mean(losses: list[tuple[float, float]]) -> float:
 
 
 def check_tiles(problem: Problem, solver: str) -> None:
-    """Refuse what is not read in tiles."""
+    """Raise an error for data that is not read in tiles."""
     if not isinstance(problem.storage, TiledArray):
         raise IncompatibleError(
             f"Solver '{solver}' reads arrays that are larger than max_memory; got {problem}. "

@@ -178,11 +178,11 @@ class Source:
         return False
 
     def rows(self, columns: list[Column], condition: str) -> TableRows:
-        """Those that fulfil the condition; data in columns is quick to read several times."""
+        """Return the rows that fulfil a condition; columns are quick to read several times."""
         return TableRows(self.name, SOURCE + condition, self.sql)
 
     def kept_rows(self, columns: list[Column], condition: str) -> TableRows:
-        """The same, copied to where DuckDB can read them several times."""
+        """Return such rows from a copy that DuckDB can read several times."""
         table = f"{OURS}_rows"
         needed = ", ".join(dict.fromkeys(column.sql for column in columns))
         self.sql(f"DROP TABLE IF EXISTS {table}")
