@@ -76,8 +76,9 @@ class Sweeper:
         if squares is None:
             squares = np.array([self._mean_square(n, A, rng) for n in range(self.updates.size)])
         updates = epoch_iterations(self.problem, self.settings) / self.updates.size
-        sizes = zip(self.phase.mirrors, self._typical(A), squares, strict=True)
-        probes = [Probe(g, phi.unit(a), updates, phi.half(a)) for phi, a, g in sizes]
+        pieces = zip(self.phase.mirrors, self.problem.constraints, self._typical(A), strict=True)
+        sizes = [(phi.unit(a), math.inf if c.signed else phi.half(a)) for phi, c, a in pieces]
+        probes = [Probe(g, u, updates, half) for g, (u, half) in zip(squares, sizes, strict=True)]
         self._step_p[:] = [self.phase.step.params(probe) for probe in probes]
         self._step_p[:, 0] *= pace
         return squares

@@ -21,10 +21,10 @@ class Adagrad(Step):
     ----------
     eta : float, optional
         By default the change in the dual that changes a typical entry by about its own size: 1
-        for the entropy map, where the paper's rule has no factor, and half its size under the
-        quadratic map, where a whole step would end at 0. No step then more than doubles or halves
-        an entry towards an end of the dual, and where steps gain nothing from the start on, shorter
-        ones are tried.
+        for the entropy map, where the paper's rule has no factor, and half its size for nonnegative
+        entries under the quadratic map, where a whole step would end at 0. No step then more than
+        doubles or halves an entry towards an end of the dual, and where steps gain nothing from the
+        start on, shorter ones are tried.
     b : float, optional
         By default a thousandth of the mean square of the first gradients of the fit, since b has
         their units; the paper's 1e-5 is right at the scale of its experiments.

@@ -24,8 +24,8 @@ class Probe:
     updates : float
         How often an epoch updates the mode, on average.
     half : float
-        The change in the dual that halves a typical entry, under maps that let steps of its own
-        size take it to 0; infinity under others.
+        The change in the dual that halves a typical entry, where steps of its own size would end
+        at 0: under maps that let them, and in sets that end there. Infinity elsewhere.
 
     Examples
     --------
