@@ -1,11 +1,13 @@
 """The program as a user meets it: results on stdout, the rest on stderr, codes, one sentence."""
 
+import ast
 import gzip
 import html
 import importlib
 import inspect
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -21,6 +23,7 @@ from smartcpd._app.cli import main
 from smartcpd._app.cli.app import COMMANDS
 from smartcpd._app.cli.options import in_flags
 from smartcpd._app.run_folder import RunFolder
+from smartcpd._inference import diagnosis
 
 pytestmark = pytest.mark.usefixtures("elsewhere")
 
@@ -443,6 +446,18 @@ class TestBadInput:
         assert in_flags("Use loss='poisson', or absent='unobserved' if nobody looked.") == (
             "Use --loss 'poisson', or --absent missing if nobody looked."
         )
+
+    def test_findings_speak_of_options(self):
+        folder = Path(diagnosis.__file__).parent
+        sentences = [
+            node.value
+            for path in folder.glob("*.py")
+            for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value
+        ]
+        assert any("n_init=5" in sentence for sentence in sentences)
+        for sentence in map(in_flags, sentences):
+            assert not re.search(r"\b[a-z_]+=|SparseTensor\(", sentence), sentence
 
     def test_refunds_of_a_table(self, run, tmp_path):
         rows = (f"{'abc'[i % 3]},{'xy'[i % 2]},{5 - 500 * (i == 7)}\n" for i in range(60))

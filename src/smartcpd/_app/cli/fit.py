@@ -217,6 +217,8 @@ class Job:
             with signals.held():
                 beside.save_model(run)
             quality, diagnosis = examination.figures()
+            if diagnosis is not None:
+                diagnosis = diagnosis.reworded(options.in_flags)
             run = dataclasses.replace(
                 run, quality=quality, diagnosis=diagnosis, rank=examination.rank
             )

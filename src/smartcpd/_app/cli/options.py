@@ -23,9 +23,9 @@ FLAGS = {
 """The options that have another name than the parameters of the library that they stand for."""
 
 PARAMETER = re.compile(
-    r"\b(absent|agg|allow_lost_rows|bins|cv|date_format|decimal|delimiter|encoding|fiber_mode|header|"
-    r"holdout|loss|losses|max_time|melt|modes|n_init|n_jobs|n_restarts|n_threads|na|random_state|rest|"
-    r"thousands|top|value|where)=(True\b|(?=[,).\s])|\{'([^']*)': '?([^'}]*)'?\})?"
+    r"\b(absent|agg|allow_lost_rows|bins|constraint|cv|date_format|decimal|delimiter|encoding|fiber_mode|header|"
+    r"holdout|loss|losses|max_time|melt|modes|n_init|n_jobs|n_restarts|n_threads|na|random_state|rank|"
+    r"rest|thousands|top|value|where)=(True\b|(?=[,).\s])|\{'([^']*)': '?([^'}]*)'?\})?"
 )
 """What messages of the library say of parameters that options stand for."""
 NAMED = re.compile(
@@ -58,6 +58,16 @@ def in_flags(sentence: str) -> str:
 
     for said, meant in (
         ("fit without checkpoints", "add --checkpoint-every 0"),
+        (
+            "more time or epochs, or go on from here with init= this model",
+            "more time by --max-time",
+        ),
+        (
+            "Go on with init= this model; if it was fitted under constraints, or with weights or a "
+            "mask, pass them here as well",
+            "Fit it again with --effort 2, or with another --seed",
+        ),
+        ("(mask=, SparseTensor(missing=))", "(rows with a count of 0, and --absent missing)"),
         ("absent='unobserved'", "--absent missing"),
         ("header=False", "--no-header"),
         ("header=True", "--header"),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -126,6 +126,13 @@ class Diagnosis:
         if self.sampled_cells:
             lines.append(f"Based in part on a sample of {self.sampled_cells:,} cells.")
         return "\n".join(lines)
+
+    def reworded(self, words: Callable[[str], str]) -> Diagnosis:
+        """Return the same findings in other words, such as those of the command line."""
+        findings = (
+            replace(f, meaning=words(f.meaning), advice=words(f.advice)) for f in self.findings
+        )
+        return replace(self, findings=tuple(findings))
 
     def to_dict(self) -> dict[str, Any]:
         """Return dicts, lists, numbers and text, which JSON can hold."""
