@@ -17,6 +17,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+INTERRUPT = {signal.SIGINT}
+
 
 def child(work: Callable[[], Any], said: Path) -> int:
     """Start a child that does some work, and return its process id.
@@ -24,11 +26,15 @@ def child(work: Callable[[], Any], said: Path) -> int:
     Its exit code is 0, 3 after an error of any kind (told in the file ``said``), or its own.
     """
     sys.stdout.flush()
+    # Python loses an interrupt that comes while it tidies up after a fork; it is kept back so long.
+    signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPT)
     pid = os.fork()
     if pid:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, INTERRUPT)
         return pid
     code = 0
     try:
+        _take_interrupts()
         with open(stack_of(said), "w") as stack:
             faulthandler.register(signal.SIGUSR1, stack)
             work()
@@ -39,6 +45,15 @@ def child(work: Callable[[], Any], said: Path) -> int:
         code = 3
     finally:
         os._exit(code)
+
+
+def _take_interrupts() -> None:
+    """Take interrupts from here on; one that came before ends the process, as nothing has begun."""
+    try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, INTERRUPT)
+    except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
 
 
 def ended(pid: int, seconds: float) -> int | None:
