@@ -43,9 +43,9 @@ def sparse(make: Callable[[], real_data.SparseData]) -> Callable[[], SparseTenso
 BEST_KNOWN = {
     "Uber April 2014": Known(sparse(real_data.uber_april), "poisson", 10, 0.003025967),
     "Chicago 2022": Known(sparse(real_data.chicago_2022), "poisson", 10, 0.044139),
-    "pollinators": Known(sparse(real_data.pollinators), "poisson", 10, -0.0285358),
+    "pollinators": Known(sparse(real_data.pollinators), "poisson", 10, -0.0285406),
     "kinships": Known(sparse(real_data.kinships), "bernoulli-odds", 10, 0.106199),
-    "UMLS": Known(sparse(real_data.umls), "bernoulli-odds", 10, 0.01240973),
+    "UMLS": Known(sparse(real_data.umls), "bernoulli-odds", 10, 0.0123878),
     "UCI chat": Known(sparse(real_data.uci_chat), "bernoulli-odds", 10, 0.0034746),
     "Hangzhou metro": Known(real_data.hangzhou_metro, "poisson", 8, -593.729),
     "rain in India": Known(real_data.rain_in_india, "auto", 5, -529.453),
