@@ -132,3 +132,16 @@ def test_a_few_amounts_of_money_do_not_pass_for_noise(seed):
     X = np.round(X * rng.lognormal(0.0, 0.05, X.shape), 2) * (X >= 200)
     found = verdict(SparseTensor(np.argwhere(X), X[X > 0], X.shape), 2)
     assert found.suits is not Suits.HIGH
+
+
+@pytest.mark.slow
+def test_the_rank_that_is_named_is_not_too_low_itself():
+    """Few events: a model of too many components predicts as badly as one of too few."""
+    rng = np.random.default_rng(0)
+    factors = [rng.gamma(0.5, 1.0, (n, 3)) for n in (30, 24, 7)]
+    X = rng.poisson(0.5 * np.einsum("ir,jr,kr->ijk", *factors))
+    sparse = SparseTensor(np.argwhere(X), X[X > 0], X.shape)
+    named = {verdict(sparse, rank).better for rank in (3, 5)}
+    assert named == {2}
+    assert verdict(sparse, 2).suits is Suits.WELL
+    assert verdict(sparse, 1).suits is Suits.LOW

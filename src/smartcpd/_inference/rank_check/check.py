@@ -161,7 +161,7 @@ class Comparison:
             return Suits.HIGH, self._lowest(low)
         if self._is_out_of_reach(low, rank):
             self.hopeless = rank
-        judged = not low.cut and self._training_tells(low, rank) and self._is_worse(low)
+        judged = not low.cut and self._training_tells(low, rank) and self._is_worse(low, self.own)
         return Suits.WELL if judged else Suits.UNKNOWN, None
 
     def _against_more(self) -> tuple[Suits, Trial | None]:
@@ -197,15 +197,26 @@ class Comparison:
         return min(merged, pruned, key=lambda trial: trial.training_loss)
 
     def _lowest(self, found: Trial) -> Trial:
-        """The lowest rank that is as good as a model's own, by halving what is in question."""
+        """The lowest rank that is as good as a model's own and as those that were found before it,
+        by halving what is in question. A model with far too many components predicts so badly that
+        one of too few may be as good; others between them are better than both.
+        """
         low, high = self.hopeless, found.rank  # the first is too low, the second is as good
+        found = self._settled(found)
         while high - low > 1 and not self.trials.clock.over:
             middle = self._fewer(found, (low + high) // 2)
             if self._is_as_good(middle, middle.rank):
-                found, high = middle, middle.rank
-            else:
-                low = middle.rank
+                middle = self._settled(middle)
+                if not self._is_behind(middle, found):
+                    found, high = middle, middle.rank
+                    continue
+            low = middle.rank
         return found
+
+    def _settled(self, trial: Trial) -> Trial:
+        """A model that was left when it was as good as the one in question, run on to its end."""
+        further = self.trials.refitted(trial.factors, _settles(self.trials))
+        return trial if further.cut else further
 
     def _is_as_good(self, low: Look, rank: int) -> bool:
         """Whether a model of a lower rank does as well.
@@ -215,20 +226,21 @@ class Comparison:
         cells that they are fitted to is therefore looked at as well: if chance alone brings as
         much, they may be nothing else.
         """
-        if not self._is_worse(low) and not self._explains_far_less(low):
+        if not self._is_behind(low, self.own):
             return True
         return self._training_tells(low, rank) and self._shortfall(low) <= self._by_chance(rank)
 
-    def _is_worse(self, low: Look) -> bool:
-        gap = self.trials.behind(low, self.own)
-        return gap.value > AS_GOOD * gap.error
-
-    def _explains_far_less(self, low: Look) -> bool:
-        """Whether a gap is wide although held-out cells are too few, or a few of them too large,
-        to be sure of it: that is no agreement.
+    def _is_behind(self, low: Look, other: Look) -> bool:
+        """Whether a model predicts worse than another, surely or by far: a wide gap is no
+        agreement, though held-out cells be too few, or a few of them too large, to be sure of it.
         """
-        one, other = self.trials.explained(low), self.trials.explained(self.own)
-        return one is not None and other is not None and other - one > FAR_LESS
+        one, two = self.trials.explained(low), self.trials.explained(other)
+        far = one is not None and two is not None and two - one > FAR_LESS
+        return far or self._is_worse(low, other)
+
+    def _is_worse(self, low: Look, other: Look) -> bool:
+        gap = self.trials.behind(low, other)
+        return gap.value > AS_GOOD * gap.error
 
     def _training_tells(self, low: Look, rank: int) -> bool:
         """Whether the cells that models are fitted to tell components from noise at all: they do
