@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 
 from smartcpd._problem.history import Status
@@ -29,8 +30,14 @@ def warn_of(status: Status, agreed: bool = False, stacklevel: int = 3) -> None:
         )
 
 
-def _convergence_warning() -> type[Warning]:
-    """scikit-learn's class, so that its users can filter and catch it by that name."""
-    from sklearn.exceptions import ConvergenceWarning
+class ConvergenceWarning(UserWarning):
+    """A limit ended a fit, in a program that has not loaded scikit-learn."""
 
-    return ConvergenceWarning
+
+def _convergence_warning() -> type[Warning]:
+    """Return scikit-learn's class, so that its users can filter and catch it by that name.
+
+    Who does has imported it; for others that would take as long as a small fit.
+    """
+    loaded = sys.modules.get("sklearn.exceptions")
+    return ConvergenceWarning if loaded is None else loaded.ConvergenceWarning
