@@ -4,6 +4,7 @@ import ast
 import importlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -13,14 +14,16 @@ from threading import Thread
 import numba
 import numpy as np
 import pytest
+from llvmlite.binding import ExecutionEngine
 from numba import types
 
 import smartcpd
 from smartcpd import losses
 from smartcpd._kernels import ahead, kept_code, turns
-from smartcpd._kernels.compiling import in_precision, inline
+from smartcpd._kernels.compiling import compile_kernel, in_precision, inline
 from smartcpd._kernels.notices import compilation, working_clock
 from smartcpd._kernels.turns import Turn
+from smartcpd._kernels.uninterrupted import uninterrupted
 from smartcpd._methods.mixture_bursts import needed_kernels
 from smartcpd._strategies.dense import NEEDED_LATER
 
@@ -292,3 +295,46 @@ def test_a_clock_stands_still_while_something_is_compiled():
         time.sleep(0.05)
         assert working_clock() - at <= time.perf_counter() - began - 0.05
     assert 0 <= working_clock() - at <= time.perf_counter() - began - 0.05
+
+
+class TestUninterrupted:
+    @pytest.fixture(autouse=True)
+    def interrupts(self):
+        """A shell may have started the tests in the background, where they are ignored."""
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        yield
+        signal.signal(signal.SIGINT, before)
+
+    def test_an_interrupt_waits_for_the_end(self):
+        done = []
+
+        def work():
+            with uninterrupted():
+                with uninterrupted():
+                    signal.raise_signal(signal.SIGINT)
+                done.append(True)
+
+        with pytest.raises(KeyboardInterrupt):
+            work()
+        assert done
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+    def test_what_fails_inside_fails_outside(self):
+        with pytest.raises(ZeroDivisionError), uninterrupted():
+            1 / 0  # noqa: B018
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+    def test_an_interrupt_while_llvm_looks_for_code_is_not_lost(self, monkeypatch):
+        """It was, and the process ended with a segmentation fault."""
+        real = ExecutionEngine._find_module_ptr
+
+        def interrupted(self, pointer):
+            signal.raise_signal(signal.SIGINT)
+            return real(self, pointer)
+
+        monkeypatch.setattr(ExecutionEngine, "_find_module_ptr", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            compile_kernel(lambda x: x + 1.0, (types.float64,), "plus_one", on_disk=False)
+        monkeypatch.undo()
+        plus = compile_kernel(lambda x: x + 2.0, (types.float64,), "plus_two", on_disk=False)
+        assert plus(1.0) == 3.0

@@ -29,6 +29,7 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.runtime import rtsys
 
 from smartcpd._kernels.turns import Turn
+from smartcpd._kernels.uninterrupted import uninterrupted
 
 SOURCES = ("_kernels", "_objectives", "constraints", "losses", "mirrors", "steps")
 """Packages that hold every function that is compiled, and every constant that those use."""
@@ -75,7 +76,7 @@ class KeptCode(FunctionCache):
         """
         rtsys.initialize(target_context)
         try:
-            with self._guard_against_spurious_io_errors():
+            with self._guard_against_spurious_io_errors(), uninterrupted():
                 return self._load_overload(sig, target_context)
         except Exception:
             with contextlib.suppress(OSError):
