@@ -41,7 +41,9 @@ class Counter:
     def watch(self, name, *places):
         self.calls[name] = 0
         for owner, attribute in places:
-            found = owner.__dict__[attribute]
+            if isinstance(owner, type):
+                owner = next(base for base in owner.__mro__ if attribute in vars(base))
+            found = vars(owner)[attribute]
             inner = getattr(found, "__func__", found)
 
             def counting(*args, _inner=inner, **kwargs):

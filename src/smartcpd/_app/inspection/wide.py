@@ -45,7 +45,9 @@ def wide_columns(found: Sequence[Facts]) -> tuple[str, str, str] | None:
     inside = [facts for facts, _ in longest]
     if kind not in CALENDAR:
         others = any(facts.is_value for facts in found if facts not in inside)
-        if others or not _are_in_turn([facts.name for facts in inside]):
+        # Readers number columns that have the same name, which makes no mode of them.
+        repeated = any(facts.name.lower() == kind for facts in found)
+        if others or repeated or not _are_in_turn([facts.name for facts in inside]):
             return None
     return inside[0].name, inside[-1].name, kind
 
