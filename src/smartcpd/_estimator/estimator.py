@@ -399,6 +399,14 @@ class SmartCPD(MeetsNewData):
         SmartCPD
             Itself. ``loss_`` is the mean loss of all slices, each when it came (older ones count
             less where they are forgotten); ``history_`` has a row for each arrival.
+
+        Examples
+        --------
+        >>> from smartcpd import SmartCPD, datasets
+        >>> X, _ = datasets.count((10, 9, 8), rank=1, a_max=1.0, random_state=0)
+        >>> growing = SmartCPD(1, "poisson", random_state=0).partial_fit(X[:5])
+        >>> growing.partial_fit(X[5:]).model_.shape
+        (10, 9, 8)
         """
         for name in ("same", "fixed", "fixed_components"):
             if getattr(self, name) is not None:

@@ -375,6 +375,14 @@ class MeetsNewData(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         Returns
         -------
         ndarray
+
+        Examples
+        --------
+        >>> from smartcpd import SmartCPD, datasets
+        >>> X, _ = datasets.count((10, 9, 8), rank=1, a_max=1.0, random_state=0)
+        >>> fit = SmartCPD(1, "poisson", random_state=0).fit(X)
+        >>> fit.predict([[0, 0, 0], [1, 2, 3]]).round(1)
+        array([0.2, 0.2])
         """
         check_is_fitted(self)
         return self.model_.mean(indices)

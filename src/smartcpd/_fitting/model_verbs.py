@@ -63,6 +63,14 @@ class MeetsData:
         -------
         Estimate
             ``loss`` and ``error``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import CPModel
+        >>> model = CPModel([np.ones((2, 1)), np.ones((3, 1))], loss_function="gaussian")
+        >>> model.loss_estimate(np.zeros((2, 3)))
+        Estimate(loss=0.5, error=0.0)
         """
         return doors.mean_loss(X, self, absent, mask, weights)
 
@@ -189,6 +197,15 @@ class MeetsData:
         float or None
             None where the loss leaves nothing open (poisson does for amounts that are no whole
             numbers), or where it names no distribution.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import CPModel
+        >>> model = CPModel([np.ones((20, 1)), np.ones((50, 1))], loss_function="gaussian")
+        >>> noise = 0.5 * np.random.default_rng(0).standard_normal((20, 50))
+        >>> round(model.dispersion(1 + noise), 1)
+        0.3
         """
         return doors.dispersion(self, X, absent, mask, weights)
 
