@@ -144,7 +144,8 @@ class Population:
     whole: bool = True
     """Whether the problem has all of its nonzeros."""
     effort: float = 1.0
-    """How many children a joined population may have, relative to the usual number."""
+    """How many children a population may have, relative to the usual number. With 0 it has none,
+    and its best start is taken."""
 
     def __post_init__(self) -> None:
         storage, loss = self.problem.stored_as(SparseTensor), self.problem.loss
