@@ -1,8 +1,12 @@
-"""The modules that perform the verbs of models and histories; see `smartcpd._common.doors`."""
+"""The modules that perform the verbs of models, histories and estimators.
+
+See `smartcpd._common.doors`.
+"""
 
 from smartcpd._common.doors import doors
 
 PERFORMED_BY = {
+    "smartcpd._estimator.notebook": ["shown_estimator"],
     "smartcpd._fitting.converters": [
         "from_pyttb",
         "from_tensorly",
@@ -19,9 +23,11 @@ PERFORMED_BY = {
     "smartcpd._fitting.shares": ["places_by_share"],
     "smartcpd._inference.diagnosis": ["diagnose"],
     "smartcpd._inference.intervals": ["intervals"],
+    "smartcpd._inference.predictive": ["predictive_score"],
     "smartcpd._inference.relations": ["relate"],
     "smartcpd._inference.scoring": ["dispersion", "score_samples", "surprise"],
-    "smartcpd._inference.streaming.transform": ["transform"],
+    "smartcpd._inference.streaming.arrivals": ["arrive", "check_forgetting", "past_of"],
+    "smartcpd._inference.streaming.transform": ["transform", "with_new_rows"],
     "smartcpd.report.of_model": ["report"],
     "smartcpd.report.notebook": ["shown_in_notebook"],
     "smartcpd.plots": [

@@ -2,7 +2,8 @@
 
 A model can be saved, drawn and judged, but what saves, draws and judges is written in terms of
 models. The class therefore has a door for each of those verbs, and `smartcpd._verbs`, which the
-package imports first, says where each of them leads.
+package imports first, says where each of them leads. The estimator goes through doors too, so that
+a fit does not wait for the import of what judges it.
 """
 
 from __future__ import annotations

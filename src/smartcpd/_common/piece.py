@@ -15,6 +15,7 @@ class Piece:
     """
 
     name: ClassVar[str]
+    """The name that a registry finds the piece by, such as "poisson"."""
 
     @property
     def fields(self) -> tuple[Any, ...]:
@@ -37,6 +38,24 @@ class Piece:
 
         Some values of a parameter have a shorter one. The choice is made here and not inside the
         formula, since loops around a formula that branches are not vectorised.
+
+        Parameters
+        ----------
+        formula : str
+            The name of the method that holds for all values, such as ``"derivative"``.
+
+        Returns
+        -------
+        str
+            The name of the method to compile in its place; the same where there is no shorter one.
+
+        Examples
+        --------
+        >>> from smartcpd import losses
+        >>> losses.get("beta(0.7)").variant("derivative")
+        'derivative'
+        >>> losses.get("beta(0.5)").variant("derivative")
+        '_derivative_at_half'
         """
         return formula
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from smartcpd._common.doors import doors
 from smartcpd._data.storage.weights import slice_weights
 from smartcpd._estimator.judging import MeetsNewData
 from smartcpd._fitting.consensus import Consensus
@@ -16,12 +17,11 @@ from smartcpd._fitting.found import Report
 from smartcpd._fitting.model import CPModel
 from smartcpd._fitting.settings import CHECKPOINT_EVERY, MAX_EPOCHS, TOL
 from smartcpd._fitting.warning import warn_of
-from smartcpd._inference.streaming import arrivals
+from smartcpd._inference.glimpse import deviance_explained
 from smartcpd._methods.base import Method
 from smartcpd._problem.history import History, Status
 from smartcpd._strategies.base import Strategy
 from smartcpd.errors import IncompatibleError
-from smartcpd.quality.glimpse import deviance_explained
 
 
 class SmartCPD(MeetsNewData):
@@ -111,7 +111,9 @@ class SmartCPD(MeetsNewData):
         this share in the second half of the epochs of "smd", correspondingly less in the last steps
         of other solvers; 0 never stops for this reason.
     kkt_tol : float
-        Stop when the relative KKT residual falls below this; 0, the default, never computes it.
+        Stop when the relative KKT residual falls below this; 0, the default, never computes it. It
+        is the change of a factor by a projected gradient step, relative to the factor: a single
+        value that is far above all others makes it small before the others are fitted.
     change_tol : float
         Stop when an epoch changes the loss by less than this share of it, as the paper does on real
         data (1e-3); 0, the default, never does. It holds for solvers that `tol` judges, and says
@@ -292,12 +294,6 @@ class SmartCPD(MeetsNewData):
         self.resume = resume
         self.client = client
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = True
-        return tags
-
     def fit(
         self,
         X: Any,
@@ -364,6 +360,33 @@ class SmartCPD(MeetsNewData):
         self.traffic_ = result.traffic
         return self
 
+    def fit_transform(
+        self, X: Any, y: Any = None, *, mask: Any = None, weights: Any = None, **others: Any
+    ) -> Any:
+        """Fit the model to a tensor, and return the rows that `transform` finds for its slices.
+
+        Parameters
+        ----------
+        X, y, mask, weights
+            As for `fit`; cells count for the rows as they count for the fit.
+        **others
+            What else `fit` takes.
+
+        Returns
+        -------
+        ndarray (slices x rank)
+            What `transform` returns.
+
+        Examples
+        --------
+        >>> from smartcpd import SmartCPD, datasets
+        >>> X, _ = datasets.count((6, 5, 4), rank=1, random_state=0)
+        >>> SmartCPD(1, "poisson", random_state=0).fit_transform(X).shape
+        (6, 1)
+        """
+        fitted = self.fit(X, y, mask=mask, weights=weights, **others)
+        return fitted.transform(X, mask=mask, weights=weights)
+
     def partial_fit(
         self,
         X: Any,
@@ -414,7 +437,7 @@ class SmartCPD(MeetsNewData):
                     f"partial_fit brings one factor after the other up to date, and would not keep "
                     f"to {name}={getattr(self, name)!r:.60}. Use fit with all slices."
                 )
-        share = arrivals.check_forgetting(forgetting)
+        share = doors.check_forgetting(forgetting)
         how = {
             "constraint": self.constraint,
             "absent": self.absent,
@@ -424,10 +447,10 @@ class SmartCPD(MeetsNewData):
         }
         if not hasattr(self, "model_"):
             self.fit(X, mask=mask, weights=weights)
-            self.past_ = arrivals.past_of(self.model_, X, mode, **how)
+            self.past_ = doors.past_of(self.model_, X, mode, **how)
             return self
         past, last = getattr(self, "past_", None), self.history_[-1] if self.history_ else None
-        grown = arrivals.arrive(
+        grown = doors.arrive(
             self.model_, past, X, mode, share, last=last, refit=self._refit(), **how
         )
         self._keep(grown.model, grown.loss, History([*self.history_, grown.record]), grown.status)

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from smartcpd._data.labelled import LabelledTensor, is_frame
+from smartcpd._common.doors import doors
+from smartcpd._data.labelled import is_frame
+from smartcpd._estimator.columns import check_given_names, compare_columns
 from smartcpd._estimator.display import found
+from smartcpd._estimator.protocol import Estimator
 from smartcpd._fitting.consensus import Consensus
 from smartcpd._fitting.model import CPModel
-from smartcpd._inference.diagnosis import Diagnosis, diagnose
-from smartcpd._inference.predictive import predictive_score
-from smartcpd._inference.streaming.transform import with_new_rows
 from smartcpd._problem.history import History, Status
 from smartcpd.errors import InvalidDataError
-from smartcpd.report.notebook import components, panel, sentence
-from smartcpd.report.of_model import report
+
+if TYPE_CHECKING:
+    from smartcpd._fitting.answers.diagnosis import Diagnosis
 
 
-class MeetsNewData(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class MeetsNewData(Estimator):
     """The methods of `smartcpd.SmartCPD` that take data and leave the fit as it is."""
 
     model_: CPModel
@@ -38,8 +37,8 @@ class MeetsNewData(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     same: Any
     absent: str
 
-    def __repr__(self, *args: Any, **kwargs: Any) -> str:
-        text = super().__repr__(*args, **kwargs)
+    def __repr__(self) -> str:
+        text = super().__repr__()
         if not hasattr(self, "model_"):
             return text
         lines = [text, f"  {found(self.model_, self.status_, self.deviance_explained_)}"]
@@ -48,12 +47,7 @@ class MeetsNewData(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        if not hasattr(self, "model_"):
-            return panel(repr(self))
-        first, *lines = repr(self).split("\n")
-        end = self.status_.reason.removesuffix(f"Loss {self.loss_reason_}.").strip()
-        said = [sentence(line.strip()) for line in [*lines, end]]
-        return panel(first, *said, components(self.model_))
+        return doors.shown_estimator(self)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         return {"text/plain": repr(self), "text/html": self._repr_html_()}
@@ -66,7 +60,7 @@ class MeetsNewData(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         general ``np.tensordot(transform(X), components_, 1)``. It is made when it is asked for;
         one of more than 4 GB is refused.
         """
-        check_is_fitted(self)
+        self._check_fitted()
         model = self.model_
         rows = np.diag(model.weights)
         return np.asarray(CPModel([rows, *model.factors[1:]]).full())
@@ -74,13 +68,8 @@ class MeetsNewData(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     @property
     def n_iter_(self) -> int:
         """The number of epochs that the fit took."""
-        check_is_fitted(self)
+        self._check_fitted()
         return self.history_[-1].epoch if self.history_ else 0
-
-    @property
-    def _n_features_out(self) -> int:
-        """The number of columns that `transform` returns, for scikit-learn."""
-        return self.model_.rank
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the columns that `transform` returns: "component 1" and so on.
@@ -102,17 +91,24 @@ class MeetsNewData(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         >>> fitted.get_feature_names_out().tolist()
         ['component 1']
         """
-        super().get_feature_names_out(input_features)  # checks what is given
+        self._check_fitted()
+        if input_features is not None:
+            known = getattr(self, "feature_names_in_", None)
+            check_given_names(known, self.model_.shape[1], input_features)
         return np.array([f"component {r}" for r in range(1, self.model_.rank + 1)], dtype=object)
 
-    def _check_names(self, X: Any) -> None:
-        """Compare the columns of a table with those of the table that was fitted."""
-        if is_frame(X) or (isinstance(X, np.ndarray) and self.model_.order == 2 == X.ndim):
-            validate_data(self, X, reset=False, skip_check_array=True)
+    def _check_names(self, X: Any, mode: int | str = 0) -> None:
+        """Compare the columns of a table with those of the fit, unless they are the new slices."""
+        table = is_frame(X) or (isinstance(X, np.ndarray) and X.ndim == 2)
+        if table and self.model_.order == 2 and self._is_first(mode):
+            compare_columns(getattr(self, "feature_names_in_", None), X, type(self).__name__)
+
+    def _is_first(self, mode: int | str) -> bool:
+        return mode in (0, self.model_.named_modes[0].name)
 
     def transform(
         self, X: Any, mode: int | str = 0, *, mask: Any = None, weights: Any = None
-    ) -> np.ndarray | LabelledTensor:
+    ) -> Any:
         """Return the factor of one mode for new slices, the other factors fixed.
 
         Parameters
@@ -129,7 +125,7 @@ class MeetsNewData(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         ndarray (slices x rank)
             Within the constraint of that mode. Rows of slices of which nothing was observed are 0;
             a warning names them. Of data with labels a `LabelledTensor`, whose rows keep theirs; of
-            a DataFrame an array, or what ``set_output`` says.
+            a DataFrame an array; or the table that ``set_output`` asks for.
 
         Examples
         --------
@@ -139,17 +135,12 @@ class MeetsNewData(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         >>> fitted.transform(X[:2]).shape
         (2, 1)
         """
-        check_is_fitted(self)
-        self._check_names(X)
-        rows = self.model_.transform(
-            X,
-            mode,
-            constraint=self.constraint,
-            absent=self.absent,
-            mask=mask,
-            weights=weights,
-        )
-        return np.asarray(rows) if is_frame(X) else rows
+        self._check_fitted()
+        self._check_names(X, mode)
+        how = {"constraint": self.constraint, "absent": self.absent}
+        rows = self.model_.transform(X, mode, mask=mask, weights=weights, **how)
+        columns = self.get_feature_names_out().tolist()
+        return self._in_container(rows, columns, X, 0 if self._is_first(mode) else 1)
 
     def inverse_transform(self, X: Any) -> np.ndarray:
         """Return the data that the model expects of slices of mode 0 with given rows.
@@ -171,7 +162,7 @@ class MeetsNewData(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         >>> fitted.inverse_transform(fitted.transform(X[:2])).shape
         (2, 5, 4)
         """
-        check_is_fitted(self)
+        self._check_fitted()
         rows = np.asarray(X)
         if rows.ndim != 2 or rows.shape[1] != self.model_.rank:
             raise InvalidDataError(
@@ -220,9 +211,10 @@ class MeetsNewData(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         >>> fitted.score_samples(X).shape
         (6,)
         """
-        check_is_fitted(self)
-        self._check_names(X)
-        model = with_new_rows(self.model_, X, mode, self.constraint, self.absent, mask, weights)
+        self._check_fitted()
+        self._check_names(X, mode)
+        how = (self.constraint, self.absent, mask, weights)
+        model = doors.with_new_rows(self.model_, X, mode, *how)
         return model.score_samples(
             X, mode, dispersion=dispersion, absent=self.absent, mask=mask, weights=weights
         )
@@ -265,9 +257,10 @@ class MeetsNewData(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         >>> fitted.score(X[8:]) > fitted.score(X[8:] + 5)
         True
         """
-        check_is_fitted(self)
+        self._check_fitted()
         self._check_names(X)
-        return predictive_score(self.model_, X, self.constraint, self.absent, mask, weights)
+        how = (self.constraint, self.absent, mask, weights)
+        return doors.predictive_score(self.model_, X, *how)
 
     def diagnose(
         self, X: Any, *, mask: Any = None, weights: Any = None, compare_ranks: bool = False
@@ -295,8 +288,8 @@ class MeetsNewData(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         >>> type(fitted.diagnose(X)).__name__
         'Diagnosis'
         """
-        check_is_fitted(self)
-        return diagnose(
+        self._check_fitted()
+        return doors.diagnose(
             self.model_,
             X,
             self.absent,
@@ -345,8 +338,8 @@ class MeetsNewData(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         >>> SmartCPD(1, random_state=0).fit(X).report(X, "page.html").name
         'page.html'
         """
-        check_is_fitted(self)
-        return report(
+        self._check_fitted()
+        return doors.report(
             self.model_,
             path,
             X,
@@ -384,5 +377,5 @@ class MeetsNewData(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         >>> fit.predict([[0, 0, 0], [1, 2, 3]]).round(1)
         array([0.2, 0.2])
         """
-        check_is_fitted(self)
+        self._check_fitted()
         return self.model_.mean(indices)

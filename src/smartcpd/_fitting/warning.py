@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 
+from smartcpd._common.extras import if_loaded
 from smartcpd._problem.history import Status
 
 _told: set[str] = set()
@@ -19,7 +19,8 @@ def warn_of(status: Status, agreed: bool = False, stacklevel: int = 3) -> None:
     if status.interrupted:
         return
     if not status.converged:
-        warnings.warn(status.reason, _convergence_warning(), stacklevel)
+        kind = if_loaded("sklearn.exceptions", "ConvergenceWarning", ConvergenceWarning)
+        warnings.warn(status.reason, kind, stacklevel)
     elif status.found == 1 and not agreed and "not confirmed" not in _told:
         _told.add("not confirmed")
         warnings.warn(
@@ -32,12 +33,3 @@ def warn_of(status: Status, agreed: bool = False, stacklevel: int = 3) -> None:
 
 class ConvergenceWarning(UserWarning):
     """A limit ended a fit, in a program that has not loaded scikit-learn."""
-
-
-def _convergence_warning() -> type[Warning]:
-    """Return scikit-learn's class, so that its users can filter and catch it by that name.
-
-    Who does has imported it; for others that would take as long as a small fit.
-    """
-    loaded = sys.modules.get("sklearn.exceptions")
-    return ConvergenceWarning if loaded is None else loaded.ConvergenceWarning

@@ -32,7 +32,7 @@ TINY = 1e-300
 
 
 def measure(model: CPModel, X: Any, absent: str = "zero") -> Quality:
-    """How well a model describes data.
+    """Measure how well a model describes data.
 
     Dense arrays of up to 4 million cells are read whole, of larger ones a sample is. Of sparse
     tensors every nonzero is read; beyond 4 million cells, the zeros come from closed forms and a

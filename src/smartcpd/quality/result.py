@@ -48,6 +48,15 @@ class HotCell:
     The residual is the root of the cell's deviance, with the sign of observed minus expected: about
     a standard normal number where the model is right and means are not tiny.
 
+    Attributes
+    ----------
+    index : tuple of int
+        The cell, counted from 0 in every mode.
+    observed, expected : float
+        What the cell holds, and what the model expects there.
+    residual : float
+        In standard deviations, about.
+
     Examples
     --------
     >>> from smartcpd.quality import HotCell
@@ -65,10 +74,18 @@ class HotCell:
 class HotSlice:
     """A row of a mode whose cells the model describes worse than others.
 
-    ``spread`` is the sum of squared residuals over what the model's variances add up to, relative
-    to the usual row of its mode: 2 means twice as scattered around the model as that. Where the
-    loss names no variance, deviances take the place of squared residuals over variances. ``score``
-    is how many standard deviations that is beyond 1.
+    Attributes
+    ----------
+    mode, index : int
+        The mode and its row, counted from 0.
+    observed, expected : float
+        The sum of the cells, and what the model expects of it.
+    spread : float
+        The sum of squared residuals over what the model's variances add up to, relative to the
+        usual row of its mode: 2 means twice as scattered around the model as that. Where the loss
+        names no variance, deviances take the place of squared residuals over variances.
+    score : float
+        How many standard deviations the spread is beyond 1.
 
     Examples
     --------
@@ -137,6 +154,10 @@ class Quality:
     >>> quality = measure(CPModel(factors, loss_function="poisson"), X)
     >>> quality.cells, quality.data
     (120, 'counts')
+    >>> Quality.from_dict(quality.to_dict()) == quality
+    True
+    >>> quality.plot().get_xlabel(), quality.plot_residuals().get_ylabel()
+    ('predicted mean', 'cell')
     """
 
     loss: str
@@ -171,15 +192,40 @@ class Quality:
         return doors.shown_in_notebook(self)
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw whether predictions come true; see `smartcpd.plots.plot_calibration`."""
+        """Draw whether predictions come true; see `smartcpd.plots.plot_calibration`.
+
+        Parameters
+        ----------
+        ax : Matplotlib axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        Matplotlib axes
+        """
         return doors.plot_calibration(self, ax)
 
     def plot_residuals(self, ax: Any = None) -> Any:
-        """Draw the cells that are described worst; see `smartcpd.plots.plot_residuals`."""
+        """Draw the cells that are described worst; see `smartcpd.plots.plot_residuals`.
+
+        Parameters
+        ----------
+        ax : Matplotlib axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        Matplotlib axes
+        """
         return doors.plot_residuals(self, ax)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return dicts, lists, numbers and text, which JSON can hold."""
+        """Return the figures as dicts, lists, numbers and text, which JSON can hold.
+
+        Returns
+        -------
+        dict
+        """
         out = asdict(self)
         for name in ("calibration", "hot_cells", "hot_slices"):
             out[name] = list(out[name])
@@ -189,7 +235,22 @@ class Quality:
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Quality:
-        """Read what `to_dict` gave; names that this version does not know are ignored."""
+        """Read what `to_dict` gave; names that this version does not know are ignored.
+
+        Parameters
+        ----------
+        given : mapping
+            What `to_dict` gave, from JSON perhaps.
+
+        Returns
+        -------
+        Quality
+
+        Raises
+        ------
+        InvalidDataError
+            If it is something else.
+        """
         values = {field.name: given[field.name] for field in fields(cls) if field.name in given}
         try:
             values["calibration"] = tuple(Bin(**b) for b in given["calibration"])
