@@ -144,7 +144,7 @@ def test_imports_inside_functions_are_those_that_a_start_should_not_wait_for():
     found = {m: {name for name, _ in imported(m, only_inside=True)} for m in modules()}
     inside = {module: names for module, names in found.items() if names}
     patient = {
-        "smartcpd",  # scikit-learn comes with `SmartCPD`, DuckDB with `from_table`
+        "smartcpd",  # what fits data comes with `SmartCPD`, DuckDB with `from_table`
         "smartcpd._fitting.fit",  # Dask comes with ``client=``
         "smartcpd.partitions.parquet",  # DuckDB comes with the first part that is read
         "smartcpd._app.run_folder.folder",  # what makes pages comes with the first page

@@ -137,3 +137,18 @@ def test_rows_under_any_constraint_are_stationary(name):
     Gamma = np.full_like(found.A, 50.0)
     moved = rule.constraint.apply(found.A - slices.at(found.A).slope / Gamma, Gamma / rule.scale)
     np.testing.assert_allclose(moved, found.A, atol=1e-6)
+
+
+def test_a_step_that_takes_long_looks_at_the_clock():
+    class OverError(Exception):
+        pass
+
+    def over():
+        raise OverError
+
+    X = np.abs(np.random.default_rng(0).normal(size=(4, 5, 6)))
+    factors = tuple(np.full((n, 2), 0.5) for n in X.shape)
+    slices = slices_of(as_storage(X), losses.get("gaussian"), factors, 0)
+    rule = Rule(constraint("sparsity(0.1)"), 1.0, over)
+    with pytest.raises(OverError):
+        solve_rows(slices, factors[0], rule)

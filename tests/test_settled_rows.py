@@ -62,3 +62,12 @@ def test_fits_of_the_users_own_choosing_end_as_they_did(given):
     X, _ = datasets.count(SHAPE, RANK, random_state=5)
     fit = SmartCPD(RANK, "poisson", random_state=0, **given).fit(X)
     assert "rows" not in fit.history_.phases
+
+
+def test_an_interrupt_that_numba_swallows_there_keeps_the_fit(monkeypatch):
+    def lost(*args):
+        raise TypeError("_get_jit_address() missing 1 required positional argument: 'sig'")
+
+    monkeypatch.setattr("smartcpd._strategies.restarts.with_settled_rows", lost)
+    X, _ = datasets.count(SHAPE, RANK, random_state=0)
+    assert SmartCPD(RANK, "poisson", random_state=0).fit(X).status_.interrupted

@@ -360,6 +360,13 @@ class TestHistory:
         assert (np.diff(blocks[:, 0]) != 0).any()
         assert any((fibers[0] != other).any() for other in fibers[1:times])
 
+    def test_mixed_steps_change_over_before_surplus_components_are_merged(self):
+        X = datasets.gamma((20, 20, 20), 2, random_state=0).data
+        result = fit(X, 2, "gamma", random_state=0, step="mixed(0.01)", overcomplete=2)
+        names = list(dict.fromkeys(result.history["phase"]))
+        wide = ["jensen, 4 components", "adagrad, 4 components"]
+        assert names == ["jensen", *wide, "adagrad"]
+
     def test_mixed_steps_change_over(self):
         X, _ = datasets.gamma((12, 11, 10), 2, random_state=0)
         result = fit(X, 2, "gamma", random_state=0, step="mixed(0.01)", overcomplete=1)

@@ -249,3 +249,24 @@ class TestFiberIndex:
                 assert len(places) == 1
                 whole = np.moveaxis(X, mode, -1)[places.pop()]
                 assert at.size == np.count_nonzero(whole)
+
+
+@every_loss
+def test_a_huge_model_of_a_missing_cell_is_no_low_loss(name):
+    """What the background has in the place of a missing cell is taken away, up to rounding."""
+    loss, X, _ = thinned(name)
+    cells = np.argwhere(np.ones(X.shape, bool))
+    values = np.asarray(X, float).ravel()
+    last = tuple(n - 1 for n in X.shape)
+    missing = np.array([last])
+    seen = (values != 0) & (cells != last).any(axis=1)
+    storage = SparseTensor(cells[seen], values[seen], X.shape, missing=missing)
+    for size in (1.0, 20.0, 60.0, 140.0):
+        factors = [np.full((n, 1), 0.1) for n in X.shape]
+        for A, row in zip(factors, last, strict=True):
+            A[row] = size
+        found = objective_of(storage, loss).estimate(stack(factors)).loss
+        mask = np.ones(X.shape, bool)
+        mask[last] = False
+        exact = objective_of(Dense.of(X, mask=mask), loss).estimate(stack(factors)).loss
+        assert found == exact or found >= exact - 1e-6 * abs(exact)

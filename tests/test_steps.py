@@ -64,7 +64,7 @@ class TestAdagrad:
     @many
     @given(gradients=GRADIENTS)
     def test_as_printed_the_sum_is_that_of_the_past(self, gradients):
-        past = steps.Adagrad.gamma_of_the_past
+        past = steps.Adagrad._gamma_of_the_past
         s, found = 0.0, []
         for g in gradients:
             gamma, s = past(g, 0.0, 0.0, s, 0.0, (1.0, 0.5))

@@ -21,7 +21,7 @@ import zarr
 import smartcpd
 from smartcpd import LabelledTensor, Mode, SmartCPD, SparseTensor
 from smartcpd._data.files.zarr import refuse_code
-from smartcpd.errors import InvalidDataError
+from smartcpd.errors import InvalidDataError, SmartCPDError
 
 HERE = Path(__file__).parent
 COUNT = int(os.environ.get("SMARTCPD_SOAK_FILES", "8"))
@@ -78,6 +78,43 @@ def test_manifests_that_lie(name, value, tmp_path):
     (path / "manifest.json").write_text(json.dumps(manifest))
     with pytest.raises(InvalidDataError, match="is damaged"):
         smartcpd.read(path).load()
+
+
+def test_a_part_in_which_names_are_no_text(tmp_path, monkeypatch):
+    """DuckDB quotes such a name in its error, which is then no text either."""
+    path = tmp_path / "x.parts"
+    smartcpd.write(path, SparseTensor([[0, 0], [5, 1], [9, 3]], [1, 2, 3], shape=(10, 4)))
+
+    class Connection(contextlib.nullcontext):
+        def __enter__(self):
+            return self
+
+        def execute(self, query):
+            b"\xb4".decode()
+
+    monkeypatch.setattr("smartcpd.partitions.parquet._connection", Connection)
+    with pytest.raises(InvalidDataError, match="cannot be read"):
+        smartcpd.read(path, max_memory=1).load()
+
+
+JUNK = [None, True, -1, 1.5, 10**400, "text", [], [None], [[1]], {}, {"a": 1}, [-1, 2, 3], ["", 1]]
+
+
+def test_manifests_with_fields_of_other_kinds(tmp_path):
+    """Every field in turn holds what does not belong there: a sentence, or the same tensor."""
+    path = tmp_path / "a.parts"
+    smartcpd.write(path, SparseTensor([[0, 1, 2], [2, 0, 1]], [3, 4], (3, 3, 3)))
+    whole = json.loads((path / "manifest.json").read_text())
+    for name in [*whole, *(("parts", field) for field in whole["parts"][0])]:
+        for junk in JUNK:
+            manifest = json.loads(json.dumps(whole))
+            if isinstance(name, tuple):
+                manifest["parts"][0][name[1]] = junk
+            else:
+                manifest[name] = junk
+            (path / "manifest.json").write_text(json.dumps(manifest))
+            with contextlib.suppress(SmartCPDError):
+                smartcpd.read(path)
 
 
 def test_figures_that_are_no_arrays(tmp_path):

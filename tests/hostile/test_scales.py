@@ -7,6 +7,8 @@ import pytest
 from smartcpd import SparseTensor, losses
 from smartcpd._fitting.explaining import explain
 from smartcpd._fitting.fit import fit
+from smartcpd._fitting.other_units import OtherUnits
+from smartcpd._problem.problem import Problem
 from smartcpd.errors import InvalidDataError
 from smartcpd.losses.base import Data
 
@@ -133,3 +135,8 @@ def test_what_has_no_other_units_is_refused(loss, unit, more):
 def test_very_sparse_data_is_not_small():
     cells = np.array([[0] * 5, [10**4 - 1] * 5])
     assert "rank 1" in explain(SparseTensor(cells, [1, 2], (10**4,) * 5), 1, "poisson")
+
+
+def test_a_loss_beyond_the_range_of_numbers_is_the_largest_of_them():
+    units = OtherUnits(Problem.build(np.abs(X) * 2.0**322, 2, "beta(3)"))
+    assert np.isfinite([units.outside(loss) for loss in (1e100, -1e100, 1.0)]).all()

@@ -29,6 +29,7 @@ from smartcpd._fitting.shares import places_by_share
 from smartcpd._fitting.unobserved import without_unobserved_rows
 from smartcpd._fitting.warning import warn_of
 from smartcpd._kernels.notices import compilation
+from smartcpd._kernels.uninterrupted import interrupts_recognised
 from smartcpd._methods.base import Epoch, Method
 from smartcpd._problem.checkpoints import Identity, entropy_in, opened
 from smartcpd._problem.problem import Problem
@@ -187,6 +188,7 @@ def _run(plan: Plan, parameters: Mapping[str, Any]) -> Fit:
         plan = plan.kept_in(opened(folder, identity, every, resume, plan.problem.freedom))
     settings = plan.settings
     with (
+        interrupts_recognised(),
         settings.journal,
         threads.limited_to(settings.n_threads),
         Progress(parameters["progress"] if n_jobs == 1 else False, settings.stopping) as show,

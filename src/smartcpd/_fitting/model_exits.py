@@ -264,6 +264,15 @@ class GoesElsewhere:
         Returns
         -------
         array of Matplotlib axes
+            A row for each component, a column for each mode.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import CPModel
+        >>> model = CPModel([np.ones((2, 3)), np.ones((3, 3))])
+        >>> model.plot(n_components=1).shape
+        (1, 2)
         """
         return doors.plot_model(self, n_components, axes)
 
@@ -283,6 +292,15 @@ class GoesElsewhere:
         -------
         Matplotlib axes
             Those of the mode, or an array of them.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import CPModel, Mode
+        >>> modes = [Mode("drink", ["tea", "rye"]), Mode("day", [1, 2, 3])]
+        >>> model = CPModel([np.array([[1.0], [4.0]]), np.ones((3, 1))], modes=modes)
+        >>> model.plot_component(0, "drink").get_title()
+        'drink of component 1: 100 % of the total'
         """
         return doors.plot_component(self, component, mode, ax)
 
@@ -299,6 +317,13 @@ class GoesElsewhere:
         Returns
         -------
         Matplotlib axes
+
+        Examples
+        --------
+        >>> from smartcpd import CPModel, datasets
+        >>> model = CPModel(datasets.count((6, 5, 4), rank=2, random_state=0).factors)
+        >>> [text.get_text() for text in model.plot_comparison(model[[1, 0]]).get_xticklabels()]
+        ['2', '1']
         """
         return doors.plot_comparison(self, other, ax)
 
@@ -313,11 +338,33 @@ class GoesElsewhere:
         Returns
         -------
         Matplotlib axes
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import CPModel
+        >>> model = CPModel([np.ones((2, 2)), np.ones((3, 2))], [3.0, 1.0])
+        >>> [round(bar.get_height()) for bar in model.plot_scree().patches]
+        [75, 25]
         """
         return doors.plot_scree(self, ax)
 
     def to_tensorly(self) -> Any:
-        """Return the model as a ``tensorly.cp_tensor.CPTensor``, in TensorLy's current backend."""
+        """Return the model as a ``tensorly.cp_tensor.CPTensor``, in TensorLy's current backend.
+
+        Returns
+        -------
+        CPTensor
+            With the weights and the factors of this model; labels and the loss stay behind.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import CPModel
+        >>> weights, factors = CPModel([np.ones((2, 1)), np.ones((3, 1))], [4.0]).to_tensorly()
+        >>> weights, [A.shape for A in factors]
+        (array([4.]), [(2, 1), (3, 1)])
+        """
         return doors.to_tensorly(self)
 
     @classmethod
@@ -345,7 +392,22 @@ class GoesElsewhere:
         return doors.from_tensorly(cp, loss_function)
 
     def to_pyttb(self) -> Any:
-        """Return the model as a ``pyttb.ktensor``."""
+        """Return the model as a ``pyttb.ktensor``.
+
+        Returns
+        -------
+        pyttb.ktensor
+            In float64; labels and the loss stay behind.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import CPModel
+        >>> theirs = CPModel([np.ones((2, 1)), np.ones((3, 1))], [4.0]).to_pyttb()
+        >>> theirs.full().data
+        array([[4., 4., 4.],
+               [4., 4., 4.]])
+        """
         return doors.to_pyttb(self)
 
     @classmethod
@@ -362,6 +424,15 @@ class GoesElsewhere:
         Returns
         -------
         CPModel
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import pyttb
+        >>> from smartcpd import CPModel
+        >>> theirs = pyttb.ktensor([np.ones((2, 1)), np.ones((3, 1))], np.array([4.0]))
+        >>> CPModel.from_pyttb(theirs, "poisson")
+        CPModel(shape=2x3, rank=1, loss=poisson)
         """
         return doors.from_pyttb(ktensor, loss_function)
 

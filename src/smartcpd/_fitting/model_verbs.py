@@ -180,7 +180,7 @@ class MeetsData:
     def dispersion(
         self, X: Any, absent: str = "zero", *, mask: Any = None, weights: Any = None
     ) -> float | None:
-        """How widely data scatters about this model, where the loss leaves that open.
+        """Return how widely data scatters about this model, where the loss leaves that open.
 
         The dispersion d makes -l / d the log-likelihood of a cell, up to what the data alone
         decides: the variance of the noise for gaussian, that relative to the squared mean for

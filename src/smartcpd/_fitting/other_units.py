@@ -6,6 +6,7 @@ Both are exact, so that a fit of the same data in other units ends with the same
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from functools import singledispatch
@@ -17,6 +18,8 @@ from smartcpd._data.storage import Dense, SparseTensor, Storage
 from smartcpd._fitting.model import CPModel
 from smartcpd._problem.history import History, Record
 from smartcpd._problem.problem import Problem
+
+MOST = sys.float_info.max
 
 
 class OtherUnits:
@@ -88,11 +91,15 @@ class OtherUnits:
         return replace(model, factors=factors, loss_function=self.problem.loss)
 
     def outside(self, loss: float) -> float:
-        """Return a loss in the units of the data."""
-        return loss * self.factor + self.shift
+        """Return a loss in the units of the data.
+
+        One beyond the range of numbers, of steps that lead nowhere, is the largest of them.
+        """
+        return min(max(loss * self.factor + self.shift, -MOST), MOST)
 
     def _record(self, record: Record) -> Record:
-        return record._replace(loss=self.outside(record.loss), error=record.error * self.factor)
+        error = min(record.error * self.factor, MOST)
+        return record._replace(loss=self.outside(record.loss), error=error)
 
     def _report(self, report: Any) -> Any:
         def model() -> CPModel:

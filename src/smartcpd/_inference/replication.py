@@ -43,8 +43,13 @@ class Replication:
     --------
     >>> import smartcpd
     >>> X, _ = smartcpd.datasets.count((16, 9, 8), rank=1, a_max=1.0, random_state=0)
-    >>> smartcpd.replicate(X, 1, "poisson", halves=4, random_state=0)
+    >>> found = smartcpd.replicate(X, 1, "poisson", halves=4, random_state=0)
+    >>> found
     Replication(1 of 1 components found again in halves of mode 0, 2 splits)
+    >>> found.found_again(least=0.8), found.to_frame().columns.tolist()
+    (array([ True]), ['component', 'median', 'lowest', 'highest', 'found'])
+    >>> found.plot().get_xlabel()
+    'component'
     """
 
     model: CPModel
@@ -80,6 +85,10 @@ class Replication:
 
         Its columns are component (counted from 1), median, lowest, highest, and found, the share
         of splits whose halves both have the component.
+
+        Returns
+        -------
+        pandas.DataFrame
         """
         try:
             import pandas as pd
@@ -96,7 +105,17 @@ class Replication:
         )
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the similarities; see `smartcpd.plots.plot_replication`."""
+        """Draw the similarities; see `smartcpd.plots.plot_replication`.
+
+        Parameters
+        ----------
+        ax : Matplotlib axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        Matplotlib axes
+        """
         return doors.plot_replication(self, ax)
 
     def __repr__(self) -> str:

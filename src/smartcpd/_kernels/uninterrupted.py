@@ -7,6 +7,7 @@ takes machine code that was not handed over for there.
 
 from __future__ import annotations
 
+import re
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -19,6 +20,8 @@ from numba.core.codegen import JitEngine
 HELD = (signal.SIGTERM, signal.SIGINT)
 CALLING_BACK = ("finalize_object", "get_function_address")
 """What asks LLVM for machine code: it looks for it in Python's cache first."""
+LOST = re.compile(r"_get_(jit|wrapper)_address\(\) missing 1 required")
+"""The error that is left of an interrupt which is lost in a function that Numba calls."""
 
 
 @contextmanager
@@ -42,6 +45,17 @@ def uninterrupted() -> Iterator[None]:
         yield
     for answer, which in came:
         answer(which, None)
+
+
+@contextmanager
+def interrupts_recognised() -> Iterator[None]:
+    """Raise as an interrupt what Numba makes of one that comes while it unpacks a function."""
+    try:
+        yield
+    except TypeError as error:
+        if LOST.match(str(error)):
+            raise KeyboardInterrupt from None
+        raise
 
 
 def _guarded(call: Callable[..., Any]) -> Callable[..., Any]:

@@ -117,7 +117,24 @@ def accept(problem: Problem) -> None:
 
 @dataclass(frozen=True)
 class Method:
-    """A way from a start to an end, and a check of whether it can serve a problem."""
+    """A way from a start to an end, and a check of whether it can serve a problem.
+
+    ``solver=`` takes one by its name, or as it is.
+
+    Attributes
+    ----------
+    name : str
+        What ``solver=`` and messages call it.
+    run : callable (Task) -> Result
+        Improves the start that the task holds.
+
+    Examples
+    --------
+    >>> from smartcpd import solvers
+    >>> lbfgs = next(method for method in solvers.METHODS if method.name == "lbfgs")
+    >>> lbfgs.takes_entry_bounds
+    True
+    """
 
     name: str
     run: Callable[[Task], Result]

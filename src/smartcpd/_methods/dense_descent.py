@@ -8,7 +8,7 @@ from smartcpd._common.stacked import stack
 from smartcpd._methods.base import Method, Result, Task
 from smartcpd._methods.descents import FINISHED, Descents
 from smartcpd._methods.loop import ended_by_residual, is_solution
-from smartcpd._methods.newton_sweeps import swept
+from smartcpd._methods.newton_sweeps import row_newton, swept
 from smartcpd._methods.sparse_descent import SparseDescents
 from smartcpd._methods.tracker import Tracker
 from smartcpd._problem.bounds import check_bounds
@@ -19,6 +19,10 @@ from smartcpd.errors import IncompatibleError
 CROWDED_FINISHED = 5e-6
 """What a finish may still gain where a model is crowded: solutions of almost the same loss abound
 there, and descents are slow."""
+
+
+ROW_BY_ROW = 1 << 22
+"""Number of cells up to which rows can be solved one by one, zeros and all."""
 
 
 def is_crowded(problem: Problem) -> bool:
@@ -66,6 +70,14 @@ def _run(task: Task) -> Result:
         return found.status
 
     return tracker.follow(loop)
+
+
+def finish_of(problem: Problem) -> Method:
+    """Return the method that goes on from a start within bounds: all factors at once, or row by row
+    where the loss asks for it.
+    """
+    few = problem.storage.n_cells <= ROW_BY_ROW
+    return row_newton if problem.loss.bends_down and few else quasi_newton
 
 
 quasi_newton = Method(

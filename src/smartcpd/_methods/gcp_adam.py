@@ -59,6 +59,14 @@ class GCPAdam:
         How fast the moments forget, and what keeps steps finite.
     clock : int, optional
         What the bias correction counts for an iteration, by default as many as an epoch has.
+
+    Examples
+    --------
+    >>> from smartcpd import datasets, decompose, solvers
+    >>> X, _ = datasets.count((10, 9, 8), rank=1, a_max=1.0, random_state=0)
+    >>> adam = solvers.GCPAdam(rate=1e-2, epoch_iterations=50).solver("longer steps")
+    >>> decompose(X, 1, "poisson", solver=adam, random_state=0)
+    CPModel(shape=10x9x8, rank=1, loss=poisson)
     """
 
     rate: float = 1e-3
@@ -73,7 +81,17 @@ class GCPAdam:
     clock: int | None = None
 
     def solver(self, name: str = "gcp-adam") -> Method:
-        """The method with these settings, to be passed as ``solver=``."""
+        """Return the method with these settings, to be passed as ``solver=``.
+
+        Parameters
+        ----------
+        name : str
+            What messages and ``solver_`` call it.
+
+        Returns
+        -------
+        Method
+        """
 
         def run(task: Task) -> Result:
             return AdamRun(self, task).solve()
@@ -81,6 +99,26 @@ class GCPAdam:
         return Method(name, run, lambda problem: check_bounds(problem, name))
 
     def sampler(self, problem: Problem) -> CellSampler:
+        """Return the sampler of cells that these settings make for a problem.
+
+        Parameters
+        ----------
+        problem : Problem
+            The data, its loss and the sampler that the user asked for.
+
+        Returns
+        -------
+        CellSampler
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import solvers
+        >>> from smartcpd._problem.problem import Problem
+        >>> problem = Problem.build(np.ones((4, 5, 6)), 2, "poisson")
+        >>> solvers.GCPAdam(n_samples=10).sampler(problem).weights.tolist()[:2]
+        [12.0, 12.0]
+        """
         default = StratifiedCells if problem.sampler.splits else UniformCells
         storage = in_memory(problem.storage, "Solver 'gcp-adam'")
         return (self.sampling or default).of(storage, self.n_samples)

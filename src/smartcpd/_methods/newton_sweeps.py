@@ -67,7 +67,8 @@ class RowNewton:
         factors = parts(A, problem.shape)
         slices = slices_of(problem.storage, problem.loss, factors, mode, n_threads)
         # Rows sum over their cells, and the loss is a mean: penalties count as often.
-        rule = Rule(problem.constraints[mode], float(problem.storage.n_observed))
+        n_observed = float(problem.storage.n_observed)
+        rule = Rule(problem.constraints[mode], n_observed, self.tracker.check_time)
         return solve_rows(Watched(slices, self.tracker), factors[mode], rule, SMALL_STEP).A
 
 

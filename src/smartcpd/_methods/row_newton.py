@@ -8,6 +8,7 @@ the same quadratics, and all rows are judged together.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -46,6 +47,8 @@ class Rule:
 
     constraint: Constraint
     scale: float = 1.0
+    check_time: Callable[[], object] = lambda: None
+    """Called now and then while a step is looked for, which may take long."""
 
     @property
     def bounds(self) -> tuple[float, float] | None:
@@ -148,7 +151,9 @@ def _step(
         if rule.bounds is None:
             promised[:] = np.nan
             if all_positive(B):
-                promised[:] = proximal_step(sums.slope, B, A, rule.constraint, rule.scale, D)
+                promised[:] = proximal_step(
+                    sums.slope, B, A, rule.constraint, rule.scale, D, rule.check_time
+                )
         else:
             low, high = (np.ascontiguousarray(end - A) for end in rule.bounds)
             compiled_bounded_rows()(sums.slope, B, low, high, D, promised)

@@ -6,16 +6,26 @@ metric is the diagonal that dominates the Hessians, so that every step is safe.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from smartcpd.constraints import Constraint
 
 MAX_STEPS = 3000
 SMALL = 1e-12
+LOOKS = 50
+"""Number of steps from one look at the clock to the next."""
 
 
 def proximal_step(
-    G: np.ndarray, B: np.ndarray, A: np.ndarray, constraint: Constraint, scale: float, D: np.ndarray
+    G: np.ndarray,
+    B: np.ndarray,
+    A: np.ndarray,
+    constraint: Constraint,
+    scale: float,
+    D: np.ndarray,
+    check_time: Callable[[], object],
 ) -> float:
     """Leave in D the step from A that minimises <G, D> + <D, B D> / 2 + scale * h(A + D), and
     return by how much it lowers that."""
@@ -31,7 +41,9 @@ def proximal_step(
     lowest = first = scale * constraint.penalty(A)
     momentum = 1.0
     size = float(np.abs(A).max()) + np.finfo(float).tiny
-    for _ in range(MAX_STEPS):
+    for number in range(MAX_STEPS):
+        if number % LOOKS == 0:
+            check_time()
         following = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum**2))
         ahead = here + (momentum - 1.0) / following * (here - before)
         slope = G + np.einsum("jrs,js->jr", B, ahead - A)

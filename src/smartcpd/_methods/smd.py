@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,6 +19,7 @@ from smartcpd._methods.smd_phase import Sweeper, entries_in_fibers, epoch_iterat
 from smartcpd._methods.tracker import Tracker
 from smartcpd._objectives import objective_of
 from smartcpd._problem.history import Status
+from smartcpd._problem.phases import Phase
 from smartcpd._problem.stopping import change_since
 
 WIDE_EPOCHS = 16
@@ -49,7 +51,16 @@ AVERAGING_POWER = 3.0
 class SampledDescent:
     """One run of the method: the loop of Algorithm 1, with what surrounds it."""
 
-    kept = ("A", "average", "snapshots", "squares", "is_complete", "settled", "settled_at")
+    kept = (
+        "A",
+        "average",
+        "snapshots",
+        "squares",
+        "reached",
+        "is_complete",
+        "settled",
+        "settled_at",
+    )
 
     def __init__(self, task: Task) -> None:
         self.problem = problem = task.problem
@@ -61,6 +72,7 @@ class SampledDescent:
         # From a stream of its own, so that the fit does not depend on how it is watched.
         self.watch = objective.watch(A, task.rng.spawn(1)[0])
         self.squares: np.ndarray | None = None
+        self.reached = 0  # the phase that the run is in
         self.is_complete = False
         self.settled: np.ndarray | None = None
         self.settled_at = np.inf
@@ -70,16 +82,19 @@ class SampledDescent:
         tracker = self.tracker
         sweepers = [Sweeper(self.problem, p, self.settings) for p in self.problem.phases]
         wide = replace(self.problem, rank=self.A.shape[1])
-        wide_sweeper = Sweeper(wide, wide.phases[0], self.settings)
+        wide_sweepers = [Sweeper(wide, p, self.settings) for p in wide.phases]
         self.watch(self.average)
 
         def loop() -> Status:
             status = judged(tracker, self.row(self.problem.phases[0].step.name))
             if wide.rank > self.problem.rank:
-                status = status or tracker.stage(lambda: self._narrow(wide_sweeper), self)
+                for number, sweeper in enumerate(wide_sweepers):
+                    run = partial(self._run_wide, number, sweeper)
+                    status = status or tracker.stage(run, self)
+                status = status or tracker.stage(self._merge, self)
                 if not sweepers[0].phase.step.needs_convex_part:
-                    status = status or self._looked(sweepers[0], wide_sweeper)
-            for sweeper in sweepers:
+                    status = status or self._looked(sweepers[0], wide_sweepers[0])
+            for sweeper in sweepers[self.reached :]:
                 for pace in sweeper.phase.step.paces:
                     run = partial(self._run_phase, sweeper, pace)
                     status = status or tracker.stage(run, self)
@@ -94,16 +109,32 @@ class SampledDescent:
         self.snapshots = 0
         self.tracker.begin_with(A)
 
-    def _narrow(self, sweeper: Sweeper) -> Status | None:
-        """Run a start with more components than the rank for a while, and merge them."""
-        width = self.A.shape[1]
-        self.squares = sweeper.start(self.A, self.rng, self.squares)
+    def _run_wide(self, number: int, sweeper: Sweeper) -> Status | None:
+        """Epochs of a phase with more components than the rank, which are then merged.
+
+        A phase that is over by then is not run again: Jensen steps that have levelled off with more
+        components would do so with fewer.
+        """
         n_epochs = min(WIDE_EPOCHS, self.settings.stopping.max_epochs // 4)
-        name = f"{sweeper.phase.step.name}, {width} components"
-        epochs = Epochs(self, sweeper, name, lambda: self.tracker.epoch >= n_epochs)
-        status = epochs.run(unless_converged) if n_epochs > self.tracker.epoch else None
+        if self.tracker.epoch >= n_epochs:
+            return None
+        self.reached = number
+        self.squares = sweeper.start(self.A, self.rng, self.squares)
+        name = f"{sweeper.phase.step.name}, {self.A.shape[1]} components"
+        over = partial(self._is_over, sweeper.phase, n_epochs)
+        return Epochs(self, sweeper, name, over).run(unless_converged)
+
+    def _merge(self) -> None:
         self._go_on_with(merged(self.tracker.best, self.problem))
-        return status
+
+    def _is_over(self, phase: Phase, n_epochs: float = math.inf) -> bool:
+        """Whether the epochs of a phase are over, or the loss changes as little as ends it."""
+        tracker = self.tracker
+        levels_off = (
+            phase.until is not None
+            and change_since(tracker.history, tracker.epoch - 1) < phase.until
+        )
+        return levels_off or tracker.epoch >= n_epochs
 
     def _looked(self, sweeper: Sweeper, wide_sweeper: Sweeper) -> Status | None:
         """Look for components that were missed, a few times.
@@ -187,14 +218,14 @@ class SampledDescent:
         self.squares = sweeper.start(self.A, self.rng, self.squares, pace)
         self.snapshots = 0
         tracker.restart()
-        until, began = sweeper.phase.until, tracker.epoch
+        began = tracker.epoch
         is_last = pace == sweeper.phase.step.paces[-1]
         is_first = sweeper.phase == self.problem.phases[0]
 
         def over() -> bool:
-            if until is not None:
-                settled = change_since(tracker.history, tracker.epoch - 1) < until
-                return settled or tracker.epoch - tracker.best_epoch >= PATIENCE
+            if sweeper.phase.until is not None:
+                stuck = tracker.epoch - tracker.best_epoch >= PATIENCE
+                return stuck or self._is_over(sweeper.phase)
             if is_last:
                 return False
             if is_first:

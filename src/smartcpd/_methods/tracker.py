@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from smartcpd._common.stacked import stack, unstack
 from smartcpd._kernels.notices import working_clock
+from smartcpd._kernels.uninterrupted import interrupts_recognised
 from smartcpd._methods.base import Comparison, Epoch, Observer, Result, Settings, Task
 from smartcpd._methods.merging import merged
 from smartcpd._objectives import Estimate
@@ -21,8 +21,6 @@ from smartcpd._problem.problem import Problem
 from smartcpd.errors import DivergedError
 
 T = TypeVar("T")
-LOST_INTERRUPT = re.compile(r"_get_(jit|wrapper)_address\(\) missing 1 required")
-"""The error that Numba leaves of an interrupt which comes while it unpacks a function argument."""
 
 
 class EndedError(Exception):
@@ -141,14 +139,11 @@ class Tracker:
     def _followed(self, loop: Callable[[], Status]) -> Result:
         self.start_clock()
         try:
-            status = loop()
+            with interrupts_recognised():
+                status = loop()
         except EndedError as ended:
             status = ended.status
         except KeyboardInterrupt:
-            status = self.interrupted()
-        except TypeError as error:
-            if not LOST_INTERRUPT.match(str(error)):
-                raise
             status = self.interrupted()
         best = self.best if math.isfinite(self.best_objective) else self.latest
         if best.shape[1] > self.problem.rank:

@@ -14,6 +14,7 @@ from smartcpd._objectives import backgrounds
 from smartcpd._objectives.backgrounds import Background
 from smartcpd._objectives.backgrounds.quadratic import square_product
 from smartcpd._objectives.base import ALL_CELLS, Estimate, objective_of, scaled_gradient
+from smartcpd._objectives.cancelling import at_worst
 from smartcpd.losses import Loss
 
 
@@ -34,13 +35,14 @@ class SparseObjective:
     def estimate(self, A: np.ndarray) -> Estimate:
         behind = self.behind(A, False)
         n = self.storage.n_observed
-        total = self.events(A, False).total + behind.total
+        total = at_worst(self.events(A, False).total + behind.total, behind.total)
         return Estimate(total / n, math.sqrt(behind.variance) / n)
 
     def gradient(self, A: np.ndarray) -> tuple[float, np.ndarray]:
         behind, events = self.behind(A, True), self.events(A, True)
         n = self.storage.n_observed
-        return (events.total + behind.total) / n, (events.gradient + behind.gradient) / n
+        total = at_worst(events.total + behind.total, behind.total)
+        return total / n, (events.gradient + behind.gradient) / n
 
     def convex_gradient(self, A: np.ndarray) -> np.ndarray:
         """Return the gradient of the loss's convex part, for data without zeros."""
@@ -101,7 +103,7 @@ class SparseObjective:
             moving = isinstance(first.background, backgrounds.HotCells)
             quick = self.with_background(A) if moving else first
             events, behind = self.events(A, False, chosen), quick.behind(A, False)
-            total = events.total / share + behind.total
+            total = at_worst(events.total / share + behind.total, behind.total)
             return Estimate(total / n, math.sqrt(behind.variance) / n)
 
         return look
@@ -147,4 +149,5 @@ def _(objective: SparseObjective, A: np.ndarray) -> tuple[float, np.ndarray]:
     part = "whole" if storage.absent == "unobserved" else "surplus"
     events = scaled_event_sum(storage.events, objective.loss, part, A, objective.n_threads)
     n = storage.n_observed
-    return (events.total + behind.total) / n, (events.gradient + A * behind.gradient) / n
+    total = at_worst(events.total + behind.total, behind.total)
+    return total / n, (events.gradient + A * behind.gradient) / n

@@ -60,6 +60,8 @@ class History(list[Record]):
     >>> history = SmartCPD(1, "poisson", random_state=0).fit(X).history_
     >>> bool(history["loss"][-1] <= history["loss"][0])
     True
+    >>> history.plot().get_xlabel()
+    'seconds'
     """
 
     def __getitem__(self, key: Any) -> Any:
@@ -92,7 +94,17 @@ class History(list[Record]):
         return doors.shown_in_notebook(self)
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the loss, phase by phase; see `smartcpd.plots.plot_history`."""
+        """Draw the loss, phase by phase; see `smartcpd.plots.plot_history`.
+
+        Parameters
+        ----------
+        ax : Matplotlib axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        Matplotlib axes
+        """
         return doors.plot_history(self, ax)
 
 

@@ -27,7 +27,24 @@ class Search:
 
 @dataclass(frozen=True)
 class Strategy:
-    """A way from data to a model: it finds starts, runs methods and compares what they found."""
+    """A way from data to a model: it finds starts, runs methods and compares what they found.
+
+    ``solver=`` takes one by its name, or as it is.
+
+    Attributes
+    ----------
+    name : str
+        What ``solver=`` and messages call it.
+    run : callable (Search) -> Result
+        Finds a model of the problem that the search holds.
+
+    Examples
+    --------
+    >>> from smartcpd import solvers
+    >>> strategy = next(s for s in solvers.STRATEGIES if s.name == "partitioned")
+    >>> strategy.reads_parts
+    True
+    """
 
     name: str
     run: Callable[[Search], Result]

@@ -20,7 +20,7 @@ from smartcpd._common.factors import same_components
 from smartcpd._common.stacked import stack, unstack
 from smartcpd._kernels.ahead import compile_ahead
 from smartcpd._methods.base import Comparison, Ended, Observer, Result, Settings
-from smartcpd._methods.dense_descent import check_dense, finished, is_crowded, quasi_newton
+from smartcpd._methods.dense_descent import check_dense, finish_of, finished, is_crowded
 from smartcpd._methods.descents import Candidate, Descents
 from smartcpd._methods.tracker import Tracker
 from smartcpd._problem.history import Finding, Status
@@ -316,7 +316,7 @@ def _run(search: Search) -> Result:
 dense = Strategy(
     "dense",
     _run,
-    lambda problem: quasi_newton,
+    finish_of,
     lambda problem: check_dense(problem, "dense"),
     compares_starts=True,
 )

@@ -10,7 +10,7 @@ from smartcpd._data.storage import Dense
 from smartcpd._data.storage.conversion import as_sparse
 from smartcpd._methods import expected_counts
 from smartcpd._methods.base import Result
-from smartcpd._methods.dense_descent import quasi_newton
+from smartcpd._methods.dense_descent import finish_of
 from smartcpd._methods.expected_counts import serves
 from smartcpd._problem.problem import Problem
 from smartcpd._strategies.base import Search, Strategy
@@ -56,4 +56,4 @@ def check(problem: Problem) -> None:
         )
 
 
-few_events = Strategy("few-events", _run, lambda problem: quasi_newton, check, compares_starts=True)
+few_events = Strategy("few-events", _run, finish_of, check, compares_starts=True)

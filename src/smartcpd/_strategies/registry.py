@@ -45,6 +45,7 @@ STRATEGIES: tuple[Strategy, ...] = (
     tiled,
     partitioned,
 )
+"""The strategies, which go from data to a model: they find starts, run methods and compare."""
 METHODS: tuple[Method, ...] = (
     smd,
     brascpd,
@@ -62,13 +63,26 @@ METHODS: tuple[Method, ...] = (
     growing_samples,
     tile_descents,
 )
+"""The methods, each of which improves one start: the user's, or a random one."""
 _BY_NAME: dict[str, Strategy | Method] = {s.name: s for s in STRATEGIES} | {
     m.name: m for m in METHODS
 }
 
 
 def names() -> list[str]:
-    """Return all names that ``solver=`` may have."""
+    """Return all names that ``solver=`` may have.
+
+    Returns
+    -------
+    list of str
+        "auto" first, then strategies, then methods.
+
+    Examples
+    --------
+    >>> from smartcpd import solvers
+    >>> solvers.names()[:3]
+    ['auto', 'dense', 'sparse']
+    """
     return [AUTO, *_BY_NAME]
 
 

@@ -23,7 +23,7 @@ from smartcpd._data.storage import SparseTensor
 from smartcpd._data.storage.conversion import as_dense
 from smartcpd._kernels.ahead import compile_ahead
 from smartcpd._methods.base import Comparison, Ended, Method, Result
-from smartcpd._methods.dense_descent import quasi_newton
+from smartcpd._methods.dense_descent import finish_of
 from smartcpd._methods.descents import Candidate
 from smartcpd._methods.expected_counts import serves
 from smartcpd._methods.loop import Look, raised
@@ -271,7 +271,7 @@ def _run_start(search: Search) -> Result:
 
 
 def _finish(problem: Problem) -> Method:
-    return mm if serves(problem) else quasi_newton
+    return mm if serves(problem) else finish_of(problem)
 
 
 sparse = Strategy("sparse", _run, _finish, check, compares_starts=True)

@@ -31,6 +31,7 @@ class Added(Constraint):
     Parameters
     ----------
     parts : tuple of Constraint
+        What is added up, two or more; sums among them are taken apart.
 
     Examples
     --------
@@ -64,7 +65,7 @@ class Added(Constraint):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """The sum as the registry reads it; no single name leads here."""
+        """The sum as text, as `smartcpd.constraints.get` reads it."""
         return str(self)
 
     @property
@@ -98,7 +99,6 @@ class Added(Constraint):
         return self.can_shrink and any(part.fades for part in self.parts)
 
     def within(self, *, nonnegative: bool) -> Constraint:
-        """Return this sum for a loss whose model must (or need not) be nonnegative."""
         return Added(tuple(part.within(nonnegative=nonnegative) for part in self.parts))
 
     def penalty(self, A: np.ndarray) -> float:
@@ -113,7 +113,6 @@ class Added(Constraint):
         return max(low), min(high)
 
     def penalty_slope(self, A: np.ndarray) -> np.ndarray:
-        """Return the derivative of all penalties at A, where they are smooth."""
         found: np.ndarray = np.sum([part.penalty_slope(A) for part in self.parts], axis=0)
         return found
 
@@ -129,6 +128,28 @@ class Added(Constraint):
 
         A ridge is another point and other weights; what is left of a sum is a piece of its own or,
         for smoothness with another piece, found by proximal steps.
+
+        Parameters
+        ----------
+        Z : array_like (I x R)
+            The factor to project.
+        Gamma : array_like (I x R), optional
+            The weight of each entry; ones by default.
+        mirror : ignored
+            Sums of penalties know the quadratic geometry alone.
+
+        Returns
+        -------
+        ndarray (I x R)
+
+        Examples
+        --------
+        >>> from smartcpd import constraints
+        >>> rule = constraints.get("smoothness(1) + nonnegative")
+        >>> rule.apply([[-1.0], [0.0], [4.0]]).round(2)
+        array([[0. ],
+               [0.8],
+               [2.4]])
         """
         z = np.array(Z, dtype=np.float64, order="C")
         gamma = np.ones_like(z) if Gamma is None else np.array(Gamma, np.float64, order="C")
@@ -148,7 +169,6 @@ class Added(Constraint):
     def stepped(
         self, A: np.ndarray, G: np.ndarray, Gamma: np.ndarray, mirror: Mirror
     ) -> np.ndarray:
-        """Return the factor after a step from A against G, inside the constraint."""
         return self.apply(A - G / Gamma, Gamma)
 
     def _weight(self, kind: type[Ridge | Smoothness]) -> float:

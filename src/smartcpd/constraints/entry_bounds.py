@@ -39,7 +39,7 @@ class EntryBounds(Constraint):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """Arrays cannot be written as text, so that no name leads here."""
+        """The name of bounds, "box"; those of arrays cannot be asked for by name."""
         return "box"
 
     def __post_init__(self) -> None:
@@ -84,7 +84,7 @@ class EntryBounds(Constraint):
 
     @property
     def known(self) -> np.ndarray:
-        """The entries whose value is known."""
+        """The entries whose value is known, as an array of True and False."""
         same: np.ndarray = self.low == self.high
         return same
 
@@ -92,13 +92,56 @@ class EntryBounds(Constraint):
         """Return the same bounds, none below 0 where a model must not be negative.
 
         A value that is known to be negative stays, and is refused like every negative entry.
+
+        Parameters
+        ----------
+        nonnegative : bool
+            Whether the loss is defined for nonnegative models only.
+
+        Returns
+        -------
+        Constraint
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import constraints
+        >>> rule = constraints.box(-np.inf, np.array([[1.0], [2.0]]))
+        >>> rule.within(nonnegative=True).low
+        array([[0.],
+               [0.]])
         """
         if not nonnegative or not (np.isinf(self.low) & (self.low < 0)).any():
             return self
         return EntryBounds(np.where(np.isinf(self.low), 0.0, self.low), self.high)
 
     def of_shape(self, shape: tuple[int, int], mode: int) -> EntryBounds:
-        """Return the same bounds, broadcast to all entries of a factor."""
+        """Return the same bounds, broadcast to all entries of a factor.
+
+        Parameters
+        ----------
+        shape : tuple of two ints
+            The rows and the components of the factor.
+        mode : int
+            The number of its mode, for the message of an error.
+
+        Returns
+        -------
+        EntryBounds
+
+        Raises
+        ------
+        InvalidParameterError
+            If the bounds do not broadcast to the shape.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import constraints
+        >>> rule = constraints.box(np.array([[0.0], [1.0]]), np.inf)
+        >>> rule.of_shape((2, 3), mode=0).low.shape
+        (2, 3)
+        """
         try:
             return EntryBounds(*(np.broadcast_to(end, shape) for end in (self.low, self.high)))
         except ValueError:
@@ -109,7 +152,6 @@ class EntryBounds(Constraint):
             ) from None
 
     def apply(self, Z: Any, Gamma: Any = None, mirror: Any = None) -> np.ndarray:
-        """Return Z with every entry between its bounds."""
         inside: np.ndarray = np.clip(np.asarray(Z, dtype=np.float64), self.low, self.high)
         return inside
 

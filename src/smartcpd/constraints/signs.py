@@ -37,7 +37,7 @@ class EitherSign(Constraint):
         return self if self.nonnegative is not None else replace(self, nonnegative=nonnegative)
 
     def params(self, mirror: Mirror) -> tuple[float, float]:
-        """Return the parameter of its own (0 without one) and whether entries are nonnegative."""
+        # The parameter of its own, 0 without one, and whether entries are nonnegative.
         _, own, *_ = (*self.fields, 0.0)
         return float(own), float(not self.signed)
 

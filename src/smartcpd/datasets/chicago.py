@@ -69,8 +69,8 @@ def chicago_crime(
     Examples
     --------
     >>> from smartcpd import datasets
-    >>> datasets.chicago_crime("frostt").tensor.shape  # doctest: +SKIP
-    (6186, 24, 77, 32)
+    >>> [mode.name for mode in datasets.chicago_crime().modes]
+    ['day', 'hour', 'community area', 'type']
     """
     if which not in ("auto", "frostt", "2022"):
         raise InvalidParameterError(f"which must be 'auto', 'frostt' or '2022'; got {which!r}.")

@@ -79,8 +79,8 @@ def pollinators(*, fetch: bool = True) -> RealData:
     Examples
     --------
     >>> from smartcpd import datasets
-    >>> [mode.name for mode in datasets.pollinators().modes]  # doctest: +SKIP
-    ['pollinator', 'plant', 'date']
+    >>> [mode.name for mode in datasets.pollinators().modes]
+    ['pollinator', 'plant', 'day']
     """
     shorter = TABLE_2014.found()
     if shorter and not SA026.found():

@@ -55,7 +55,7 @@ def uci_chat(n_senders: int = 400, *, fetch: bool = True) -> RealData:
     Examples
     --------
     >>> from smartcpd import datasets
-    >>> datasets.uci_chat().tensor.shape  # doctest: +SKIP
+    >>> datasets.uci_chat().tensor.shape
     (400, 400, 188)
     """
     check_integer("n_senders", n_senders, at_least=2)

@@ -30,11 +30,18 @@ class Cluster:
 
     Examples
     --------
-    >>> from distributed import Client  # doctest: +SKIP
-    >>> from smartcpd import decompose, read
+    A cluster of one worker in this process; on yours it is ``Client("tcp://host:8786")``.
+
+    >>> from distributed import Client
+    >>> from smartcpd import datasets, decompose, read, write
     >>> from smartcpd.distributed import Cluster
-    >>> cluster = Cluster(Client("tcp://host:8786"), local_updates=4)  # doctest: +SKIP
-    >>> model = decompose(read("events.parts"), 10, client=cluster)  # doctest: +SKIP
+    >>> X, _ = datasets.events((10, 8, 6), rank=1, n_events=200, random_state=0)
+    >>> write("events.parts", X)
+    >>> client = Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=None)
+    >>> cluster = Cluster(client, local_updates=4)
+    >>> decompose(read("events.parts"), 1, "poisson", client=cluster, random_state=0)
+    CPModel(shape=10x8x6, rank=1, loss=poisson)
+    >>> client.close()
     """
 
     client: Any

@@ -113,7 +113,7 @@ class Beta(Loss):
         return exp(beta * y) / beta - x * exp((beta - 1.0) * y) / (beta - 1.0)
 
     def variant(self, formula):
-        return formula + PLAIN.get(self.beta, "")
+        return f"_{formula}{PLAIN[self.beta]}" if self.beta in PLAIN else formula
 
     @staticmethod
     def derivative(x, m, p):
@@ -121,19 +121,19 @@ class Beta(Loss):
         return exp((p[0] - 2.0) * log(u)) * (u - x)
 
     @staticmethod
-    def derivative_at_0(x, m, p):
+    def _derivative_at_0(x, m, p):
         """The derivative at beta = 0, without a general power."""
         u = m + EPS
         return (u - x) / (u * u)
 
     @staticmethod
-    def derivative_at_half(x, m, p):
+    def _derivative_at_half(x, m, p):
         """The derivative at beta = 1/2, without a general power."""
         u = m + EPS
         return (u - x) / (u * math.sqrt(u))
 
     @staticmethod
-    def derivative_at_1(x, m, p):
+    def _derivative_at_1(x, m, p):
         """The derivative at beta = 1, without a general power."""
         u = m + EPS
         return (u - x) / u
@@ -147,19 +147,19 @@ class Beta(Loss):
         return -x * power if p[0] <= 1.0 else u * power
 
     @staticmethod
-    def convex_derivative_at_0(x, m, p):
+    def _convex_derivative_at_0(x, m, p):
         """The derivative of the convex part at beta = 0, without a general power."""
         u = m + EPS
         return -x / (u * u)
 
     @staticmethod
-    def convex_derivative_at_half(x, m, p):
+    def _convex_derivative_at_half(x, m, p):
         """The derivative of the convex part at beta = 1/2, without a general power."""
         u = m + EPS
         return -x / (u * math.sqrt(u))
 
     @staticmethod
-    def convex_derivative_at_1(x, m, p):
+    def _convex_derivative_at_1(x, m, p):
         """The derivative of the convex part at beta = 1, without a general power."""
         return -x / (m + EPS)
 
@@ -189,10 +189,8 @@ class Beta(Loss):
         return np.where(x > 0, self.saturated(positive) / dispersion - 0.5 * spread, 0.0)
 
     def tails(self, x, m, dispersion):
-        """Return the tails of Tweedie's distribution where that is known.
-
-        Elsewhere they are those of a gamma distribution of the same mean and variance.
-        """
+        # Those of Tweedie's distribution where that is known, elsewhere those of a gamma
+        # distribution of the same mean and variance.
         if self.beta in EXACT:
             return EXACT[self.beta].tails(x, m, dispersion)
         mean = np.maximum(m, TINY)
@@ -202,10 +200,32 @@ class Beta(Loss):
         return gamma_tails(x, mean / scale, scale)
 
     def simulate(self, m, rng, dispersion=None):
-        """Draw data with mean m and variance d m^(2 - beta); d, the dispersion, is 0.1 if open.
+        """Draw data with mean m and variance d m^(2 - beta), d being the dispersion.
 
         It comes from Tweedie's distribution for beta from 0 to 1, else from a gamma distribution,
         which has no negative values.
+
+        Parameters
+        ----------
+        m : ndarray
+            Model values, one a cell.
+        rng : numpy.random.Generator
+            The source of random numbers.
+        dispersion : float, optional
+            How widely the data scatters, 0.1 by default.
+
+        Returns
+        -------
+        ndarray
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import losses
+        >>> rng = np.random.default_rng(0)
+        >>> x = losses.get("beta(0.5)").simulate(np.full(10_000, 4.0), rng, dispersion=2.0)
+        >>> round(float(x.mean())), round(float(x.var()))
+        (4, 16)
         """
         d = 0.1 if dispersion is None else dispersion
         m = np.maximum(m, EPS)

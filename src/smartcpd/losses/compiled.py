@@ -26,6 +26,7 @@ class Compiled(Piece):
     """
 
     on_disk: ClassVar[bool] = True
+    """Whether machine code of the formulas may be kept on disk for other processes."""
 
     @property
     def blueprint(self) -> Any:
@@ -38,51 +39,257 @@ class Compiled(Piece):
         return _blueprint(own)
 
     def derivative_block(self, dtype: str, part: str = "whole") -> Block:
+        """Return the derivative of l by m compiled for whole arrays, cell by cell.
+
+        Parameters
+        ----------
+        dtype : {"float64", "float32"}
+            The type of the arrays.
+        part : {"whole", "surplus", "remainder", "weighted"}
+            The part of the loss, as for `value_block`.
+
+        Returns
+        -------
+        Block
+            A function of (x, m, p, out) that fills ``out``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import losses
+        >>> loss, out = losses.get("gaussian"), np.empty(2)
+        >>> block = loss.derivative_block("float64")
+        >>> block(np.array([3.0, 1.0]), np.array([1.0, 1.0]), loss.params, out)
+        >>> out
+        array([-2.,  0.])
+        """
         return _loss_block(self.blueprint, self.variant("derivative"), part, dtype)
 
     def convex_block(self, dtype: str, part: str = "whole") -> Block:
+        """Return the derivative of the convex part compiled for whole arrays, for Jensen steps.
+
+        Parameters
+        ----------
+        dtype : {"float64", "float32"}
+            The type of the arrays.
+        part : {"whole", "surplus", "remainder", "weighted"}
+            The part of the loss, as for `value_block`.
+
+        Returns
+        -------
+        Block
+            A function of (x, m, p, out) that fills ``out``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import losses
+        >>> loss, out = losses.get("poisson"), np.empty(2)
+        >>> block = loss.convex_block("float64")
+        >>> block(np.array([3.0, 1.0]), np.array([1.0, 2.0]), loss.params, out)
+        >>> out.round(6)
+        array([-3. , -0.5])
+        """
         return _loss_block(self.blueprint, self.variant("convex_derivative"), part, dtype)
 
     def derivatives_block(self, dtype: str) -> Block:
-        """Both derivatives, that of the convex part behind the other."""
+        """Return one block for both derivatives, so that what they have in common is computed once.
+
+        Parameters
+        ----------
+        dtype : {"float64", "float32"}
+            The type of the arrays.
+
+        Returns
+        -------
+        Block
+            A function of (x, m, p, out), ``out`` twice as long as x: first the derivatives of the
+            loss, then those of its convex part.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import losses
+        >>> loss, out = losses.get("poisson"), np.empty(4)
+        >>> block = loss.derivatives_block("float64")
+        >>> block(np.array([3.0, 1.0]), np.array([1.0, 2.0]), loss.params, out)
+        >>> out.round(6)
+        array([-2. ,  0.5, -3. , -0.5])
+        """
         names = self.variant("derivative"), self.variant("convex_derivative")
         return _both_derivatives(self.blueprint, *names, dtype)
 
     def value_block(self, dtype: str, part: str = "whole") -> Block:
-        """The sum over an array of cells of l, or of a part of it.
+        """Return the sum of l over an array of cells, or of a part of it, compiled.
 
-        "surplus" is l(x, m) - l(0, m), what a nonzero adds to the background; "remainder" is what
-        Taylor's quadratic leaves of l(0, m); "weighted" is x l(0, m), with a weight for x.
+        Parameters
+        ----------
+        dtype : {"float64", "float32"}
+            The type of the arrays.
+        part : {"whole", "surplus", "remainder", "weighted"}
+            "whole" is l(x, m). "surplus" is l(x, m) - l(0, m), what a nonzero adds to the
+            background; "remainder" is what Taylor's quadratic leaves of l(0, m); "weighted" is
+            x l(0, m), with a weight for x.
+
+        Returns
+        -------
+        Block
+            A function of (x, m, p) that returns the sum.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import losses
+        >>> loss, x, m = losses.get("gaussian"), np.array([3.0, 0.0]), np.array([1.0, 1.0])
+        >>> loss.value_block("float64")(x, m, loss.params)
+        2.5
+        >>> loss.value_block("float64", "surplus")(x, m, loss.params)
+        1.5
         """
         return _loss_block(self.blueprint, "value", part, dtype)
 
     def curvature_block(self, dtype: str) -> Block:
-        """The second derivative, cell by cell, where it is positive; 0 elsewhere.
+        """Return the second derivative where it is positive, 0 elsewhere, for whole arrays.
 
         At the observed x it is the exact weight of Gauss-Newton's matrix for convex losses, knows
         that the tails of "huber" are straight, and needs no formula for E x. Where a loss is not
         convex, clipping makes it a little larger than expected: steps err on the short side.
+
+        Parameters
+        ----------
+        dtype : {"float64", "float32"}
+            The type of the arrays.
+
+        Returns
+        -------
+        Block
+            A function of (x, m, p, out) that fills ``out``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import losses
+        >>> loss, out = losses.get("gamma"), np.empty(2)
+        >>> block = loss.curvature_block("float64")
+        >>> block(np.array([0.2, 2.0]), np.array([1.0, 1.0]), loss.params, out)
+        >>> out.round(3)
+        array([0., 3.])
         """
         return _loss_block(self.blueprint, self.variant("derivative"), "curvature", dtype)
 
     def bend_block(self, dtype: str) -> Block:
-        """The second derivative, cell by cell, of either sign."""
+        """Return the second derivative, of either sign, compiled for whole arrays.
+
+        Parameters
+        ----------
+        dtype : {"float64", "float32"}
+            The type of the arrays.
+
+        Returns
+        -------
+        Block
+            A function of (x, m, p, out) that fills ``out``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import losses
+        >>> loss, out = losses.get("gamma"), np.empty(2)
+        >>> block = loss.bend_block("float64")
+        >>> block(np.array([0.2, 2.0]), np.array([1.0, 1.0]), loss.params, out)
+        >>> out.round(3)
+        array([-0.6,  3. ])
+        """
         return _loss_block(self.blueprint, self.variant("derivative"), "bend", dtype)
 
     def values_block(self, dtype: str, part: str = "whole") -> Block:
-        """Return a block like `value_block`, cell by cell."""
+        """Return l compiled for whole arrays, cell by cell where `value_block` adds up.
+
+        Parameters
+        ----------
+        dtype : {"float64", "float32"}
+            The type of the arrays.
+        part : {"whole", "surplus", "remainder", "weighted"}
+            The part of the loss, as for `value_block`.
+
+        Returns
+        -------
+        Block
+            A function of (x, m, p, out) that fills ``out``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import losses
+        >>> loss, out = losses.get("gaussian"), np.empty(2)
+        >>> block = loss.values_block("float64")
+        >>> block(np.array([3.0, 0.0]), np.array([1.0, 1.0]), loss.params, out)
+        >>> out
+        array([2. , 0.5])
+        """
         return _loss_block(self.blueprint, "values", part, dtype)
 
     def values_at(self, x: Any, m: Any) -> np.ndarray:
-        """The losses l(x, m) of cells, in the shape that x and m have together."""
+        """Return the losses l(x, m) of cells.
+
+        Parameters
+        ----------
+        x, m : array
+            What was observed in the cells, and the model values there.
+
+        Returns
+        -------
+        ndarray
+            In the shape that x and m have together.
+
+        Examples
+        --------
+        >>> from smartcpd import losses
+        >>> losses.get("gaussian").values_at([3.0, 0.0], 1.0)
+        array([2. , 0.5])
+        """
         return self._at(self.values_block("float64"), x, m)
 
     def slopes_at(self, x: Any, m: Any) -> np.ndarray:
-        """The derivatives of the losses of cells by m."""
+        """Return the derivatives of the losses of cells by m.
+
+        Parameters
+        ----------
+        x, m : array
+            What was observed in the cells, and the model values there.
+
+        Returns
+        -------
+        ndarray
+            In the shape that x and m have together.
+
+        Examples
+        --------
+        >>> from smartcpd import losses
+        >>> losses.get("gaussian").slopes_at([3.0, 0.0], 1.0)
+        array([-2.,  1.])
+        """
         return self._at(self.derivative_block("float64"), x, m)
 
     def bends_at(self, x: Any, m: Any) -> np.ndarray:
-        """The second derivatives of the losses of cells by m, of either sign."""
+        """Return the second derivatives of the losses of cells by m, of either sign.
+
+        Parameters
+        ----------
+        x, m : array
+            What was observed in the cells, and the model values there.
+
+        Returns
+        -------
+        ndarray
+            In the shape that x and m have together.
+
+        Examples
+        --------
+        >>> from smartcpd import losses
+        >>> losses.get("gamma").bends_at([0.2, 2.0], 1.0).round(3)
+        array([-0.6,  3. ])
+        """
         return self._at(self.bend_block("float64"), x, m)
 
     def _at(self, block: Block, x: Any, m: Any) -> np.ndarray:
@@ -101,7 +308,26 @@ class Compiled(Piece):
 
     @classmethod
     def formula(cls, name: str, dtype: str) -> Any:
-        """The scalar function to compile; literals are cast to ``dtype`` on the way."""
+        """Return the function of single numbers that is compiled for a formula.
+
+        Parameters
+        ----------
+        name : str
+            The name of the formula: "value", "derivative" and so on.
+        dtype : {"float64", "float32"}
+            The precision that it is compiled for; literals are cast to it on the way.
+
+        Returns
+        -------
+        callable (x, m, p)
+
+        Examples
+        --------
+        >>> from smartcpd import losses
+        >>> loss = losses.get("gaussian")
+        >>> loss.formula("value", "float64")(3.0, 1.0, loss.params)
+        2.0
+        """
         return getattr(cls, name)
 
 
@@ -155,7 +381,7 @@ def _remainder(blueprint: Any, formula: str, f: Any, dtype: str) -> Any:
         slope, curvature = taylor(p)
         return f(zero, m, p) - slope - curvature * m
 
-    return derivative if formula.startswith("derivative") else value
+    return value if formula.startswith("value") else derivative
 
 
 def _weighted(blueprint: Any, formula: str, f: Any, dtype: str) -> Any:

@@ -20,6 +20,17 @@ from smartcpd.losses.base import Data, Domain, Loss
 class CustomLoss(Loss):
     """A loss given by two functions of two numbers; make one with `custom`.
 
+    Parameters
+    ----------
+    value_function, derivative_function : callable (x, m) -> float
+        The loss of one cell, and its derivative with respect to the model value m.
+    mean_function : callable
+        The expected values of x for an array of m.
+    label : str
+        What messages and saved models call it.
+    positive : bool
+        Whether the model must not be negative.
+
     Examples
     --------
     >>> from smartcpd import losses
@@ -37,14 +48,17 @@ class CustomLoss(Loss):
 
     @property
     def name(self) -> str:  # type: ignore[override]
+        """What messages and saved models call it."""
         return self.label
 
     @property
     def domain(self) -> Domain:  # type: ignore[override]
+        """The model values for which the loss is defined."""
         return Domain.NONNEGATIVE if self.positive else Domain.REAL
 
     @property
     def default_mirror(self) -> str:  # type: ignore[override]
+        """The mirror map of stochastic steps, unless another is asked for."""
         return "entropy" if self.positive else "quadratic"
 
     @property
@@ -118,6 +132,8 @@ def custom(
     ...     lambda x, m: 1.0 - x / (m + 1e-9),
     ...     domain="nonnegative",
     ... )
+    >>> round(kl.value_function(2.0, 1.0), 6)
+    1.0
     """
     if domain not in ("real", "nonnegative"):
         raise InvalidParameterError(f"domain must be 'real' or 'nonnegative'; got {domain!r}.")

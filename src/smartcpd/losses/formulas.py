@@ -14,9 +14,13 @@ class Formulas(Compiled):
     """l(x, m) with its derivative and its mean: all that a fit needs to know of a loss."""
 
     data: ClassVar[Data]
+    """The values that cells may hold; others are refused before a fit."""
     domain: ClassVar[Domain]
+    """The model values for which the loss is defined."""
     default_mirror: ClassVar[str] = "quadratic"
+    """The mirror map of stochastic steps, unless another is asked for."""
     default_step: ClassVar[str] = "adagrad"
+    """The step rule of stochastic steps, unless another is asked for."""
 
     taylor_at_zero: ClassVar[Any] = None
     """A formula p -> (slope, curvature) of l(0, m) at m = 0; None where m may be negative.
@@ -26,26 +30,127 @@ class Formulas(Compiled):
 
     @staticmethod
     def value(x: Any, m: Any, p: Any) -> Any:
-        """l(x, m)."""
+        """Return l(x, m), the loss of one cell. It is compiled.
+
+        Parameters
+        ----------
+        x : float
+            What was observed in the cell.
+        m : float
+            The model value there.
+        p : pair of floats
+            The parameters of the loss, `params`.
+
+        Returns
+        -------
+        float
+
+        Examples
+        --------
+        >>> from smartcpd import losses
+        >>> loss = losses.get("huber(1.0)")
+        >>> loss.value(3.0, 1.0, loss.params)
+        1.5
+        """
         raise NotImplementedError
 
     @staticmethod
     def derivative(x: Any, m: Any, p: Any) -> Any:
-        """The derivative of l with respect to m."""
+        """Return the derivative of l with respect to m, for one cell. It is compiled.
+
+        Parameters
+        ----------
+        x : float
+            What was observed in the cell.
+        m : float
+            The model value there.
+        p : pair of floats
+            The parameters of the loss, `params`.
+
+        Returns
+        -------
+        float
+
+        Examples
+        --------
+        >>> from smartcpd import losses
+        >>> loss = losses.get("huber(1.0)")
+        >>> loss.derivative(3.0, 1.0, loss.params)
+        -1.0
+        """
         raise NotImplementedError
 
     @staticmethod
     def convex_derivative(x: Any, m: Any, p: Any) -> Any:
-        """The derivative of the convex part that Jensen's inequality is applied to."""
+        """Return the derivative of the convex part that Jensen's inequality is applied to.
+
+        Only losses that have a ``jensen_mirror`` define it. It is compiled.
+
+        Parameters
+        ----------
+        x : float
+            What was observed in the cell.
+        m : float
+            The model value there.
+        p : pair of floats
+            The parameters of the loss, `params`.
+
+        Returns
+        -------
+        float
+
+        Examples
+        --------
+        >>> from smartcpd import losses
+        >>> loss = losses.get("poisson")
+        >>> round(loss.convex_derivative(3.0, 2.0, loss.params), 6)
+        -1.5
+        """
         raise NotImplementedError
 
     @staticmethod
     def mean(m: Any, p: Any) -> Any:
-        """The expected value of x, the inverse link, applied to arrays."""
+        """Return the expected values of x where the model is m: the inverse of the link.
+
+        Parameters
+        ----------
+        m : ndarray
+            Model values.
+        p : pair of floats
+            The parameters of the loss, `params`.
+
+        Returns
+        -------
+        ndarray
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import losses
+        >>> loss = losses.get("bernoulli-odds")
+        >>> loss.mean(np.array([1.0, 3.0]), loss.params)
+        array([0.5 , 0.75])
+        """
         return m
 
     def link(self, mean: float) -> float:
-        """The model value whose mean is ``mean``: where a start is placed."""
+        """Return the model value whose mean is ``mean``: where a start is placed.
+
+        Parameters
+        ----------
+        mean : float
+            An expected value of x.
+
+        Returns
+        -------
+        float
+
+        Examples
+        --------
+        >>> from smartcpd import losses
+        >>> losses.get("bernoulli-odds").link(0.75)
+        3.0
+        """
         return mean
 
     @property

@@ -88,7 +88,7 @@ class Gamma(Loss):
         return gamma_tails(x, 1.0 / dispersion, np.maximum(m, TINY) * dispersion)
 
     def likely_dispersion(self, evidence):
-        """One over the shape k that solves log k - psi(k) = half of the mean deviance."""
+        # One over the shape k that solves log k - psi(k) = half of the mean deviance.
         from scipy import optimize, special
 
         excess = (evidence.mean_loss - 1.0 - evidence.mean_log) * evidence.correction
@@ -102,6 +102,32 @@ class Gamma(Loss):
         return math.exp(-float(optimize.brentq(gap, low, high)))
 
     def simulate(self, m, rng, shape=1.0, *, dispersion=None):
+        """Draw data whose model is m, with errors in proportion to it.
+
+        Parameters
+        ----------
+        m : ndarray
+            Model values, one a cell.
+        rng : numpy.random.Generator
+            The source of random numbers.
+        shape : float
+            The shape of the gamma distribution: the variance is m² / shape.
+        dispersion : float, optional
+            One over the shape, in place of that.
+
+        Returns
+        -------
+        ndarray
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import losses
+        >>> rng = np.random.default_rng(0)
+        >>> x = losses.get("gamma").simulate(np.full(10_000, 5.0), rng, shape=100.0)
+        >>> round(float(x.mean()), 1), round(float(x.std()), 1)
+        (5.0, 0.5)
+        """
         if dispersion is not None:
             shape = 1.0 / dispersion
         # A draw that underflows is still no zero, which cannot be observed.

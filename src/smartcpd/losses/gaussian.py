@@ -80,6 +80,32 @@ class Gaussian(Loss):
         return 2.0 * evidence.mean_loss * evidence.correction
 
     def simulate(self, m, rng, sigma=1.0, *, dispersion=None):
+        """Draw data whose model is m, with normal noise.
+
+        Parameters
+        ----------
+        m : ndarray
+            Model values, one a cell.
+        rng : numpy.random.Generator
+            The source of random numbers.
+        sigma : float
+            The standard deviation of the noise.
+        dispersion : float, optional
+            The variance of the noise, in place of sigma.
+
+        Returns
+        -------
+        ndarray
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import losses
+        >>> rng = np.random.default_rng(0)
+        >>> x = losses.get("gaussian").simulate(np.full(10_000, 5.0), rng, sigma=0.5)
+        >>> round(float(x.mean()), 1), round(float(x.std()), 1)
+        (5.0, 0.5)
+        """
         if dispersion is not None:
             sigma = np.sqrt(dispersion)
         return np.asarray(m) + sigma * rng.standard_normal(np.shape(m))

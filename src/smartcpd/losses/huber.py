@@ -107,7 +107,7 @@ class Huber(Loss):
         return float(middle), beyond
 
     def estimate_dispersion(self, evidence):
-        """The dispersion under which exp(-l / dispersion) is the likeliest density."""
+        # That under which exp(-l / dispersion) is the likeliest density.
         from scipy.optimize import minimize_scalar
 
         mean_loss = max(evidence.mean_loss, 1e-12 * self.delta**2)
@@ -124,6 +124,31 @@ class Huber(Loss):
         """Draw data with unit normal noise, some of it ten times larger.
 
         Given a dispersion, the noise is that of the distribution that this loss names.
+
+        Parameters
+        ----------
+        m : ndarray
+            Model values, one a cell.
+        rng : numpy.random.Generator
+            The source of random numbers.
+        outliers : float
+            The share of cells whose noise is ten times larger.
+        dispersion : float, optional
+            The dispersion of the distribution that this loss names, which then takes the place of
+            the other.
+
+        Returns
+        -------
+        ndarray
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import losses
+        >>> rng = np.random.default_rng(0)
+        >>> x = losses.get("huber(1)").simulate(np.zeros(10_000), rng, outliers=0.1)
+        >>> round(float(np.mean(np.abs(x) > 5.0)), 2)
+        0.06
         """
         if dispersion is not None:
             return m + self._noise(np.shape(m), rng, dispersion)

@@ -10,7 +10,7 @@ import numpy as np
 
 
 class Data(Enum):
-    """The values that cells may hold: (the lowest one, the word of a message for them)."""
+    """The values that cells may hold; each kind has the lowest of them, and words for messages."""
 
     REAL = (-np.inf, "finite numbers")
     NONNEGATIVE = (0.0, "numbers that are not negative; loss 'gaussian' takes all")

@@ -48,6 +48,7 @@ class NegativeBinomial(Loss):
     dispersion = Dispersion.FIXED
     has_typical_data = True
     limit = "poisson"
+    bends_down = True
 
     def __post_init__(self):
         number = isinstance(self.r, Real) and not isinstance(self.r, bool)

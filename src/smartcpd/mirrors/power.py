@@ -68,31 +68,31 @@ class Power(Mirror):
         return a * (min(factor, p[1], MAX_GROWTH) if c < 0.0 else max(factor, 1.0 / p[1]))
 
     def variant(self, formula):
-        return formula + PLAIN.get(self.c, "")
+        return f"_{formula}{PLAIN[self.c]}" if self.c in PLAIN else formula
 
     @staticmethod
-    def to_dual_inverse(a, p):
+    def _to_dual_inverse(a, p):
         return -1.0 / max(a * a, TINY)
 
     @staticmethod
-    def to_primal_inverse(z, p):
+    def _to_primal_inverse(z, p):
         return 1.0 / math.sqrt(max(-z, TINY))
 
     @staticmethod
-    def move_inverse(a, v, p):
+    def _move_inverse(a, v, p):
         most = min(p[1], MAX_GROWTH)
         ratio = min(1.0 + v * a * a, 1.0 / TINY)
         return a / math.sqrt(max(ratio, 1.0 / (most * most)))
 
     @staticmethod
-    def to_dual_root(a, p):
+    def _to_dual_root(a, p):
         return -0.5 / max(a * math.sqrt(a), TINY)
 
     @staticmethod
-    def to_primal_root(z, p):
+    def _to_primal_root(z, p):
         return exp(log(max(-2.0 * z, TINY)) * (-2.0 / 3.0))
 
     @staticmethod
-    def move_root(a, v, p):
+    def _move_root(a, v, p):
         ratio = min(1.0 + 2.0 * v * a * math.sqrt(a), 1.0 / TINY)
         return a * min(exp(log(max(ratio, TINY)) * (-2.0 / 3.0)), p[1], MAX_GROWTH)

@@ -18,6 +18,7 @@ from smartcpd.partitions.manifest import FIGURES, NAME, Manifest, Part
 
 NUMBERS = "buif"
 """The kinds of dtypes that are real numbers."""
+MOST = int(np.finfo(np.float64).max)
 COUNTED = ("first", "last", "nnz", "n_missing")
 MEASURED = ("total", "squares", "lowest", "highest", "weight")
 
@@ -89,7 +90,9 @@ def _is_count(value: object) -> bool:
 
 def _is_number(value: object) -> bool:
     """Whether it is a number; infinite ones are the business of the check of the data."""
-    return type(value) in (int, float) and not math.isnan(value)  # type: ignore[arg-type]
+    if type(value) is int:
+        return abs(value) <= MOST
+    return type(value) is float and not math.isnan(value)
 
 
 def check_figures(folder: Path, manifest: Manifest, figures: dict[str, np.ndarray]) -> None:

@@ -97,12 +97,11 @@ class Manifest:
 def _checked(folder: Path, content: dict[str, Any]) -> Manifest:
     try:
         parts = tuple(Part(**part) for part in content.pop("parts"))
-        tuples = {
-            name: tuple(content.pop(name))
-            for name in ("shape", "names", "kinds", "notes")
-            if content.get(name) is not None
-        }
-        manifest = Manifest(**(content | tuples), parts=parts)
+        for name in ("shape", "names", "kinds", "notes"):
+            optional = name in ("names", "kinds")
+            if name in content and not (optional and content[name] is None):
+                content[name] = tuple(content[name])
+        manifest = Manifest(**content, parts=parts)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise _damaged(folder, error) from None
     return manifest

@@ -64,7 +64,7 @@ def read_entries(path: Path, order: int, weighted: bool) -> Entries:
             found = connection.execute(
                 f"SELECT {', '.join(names)} FROM read_parquet({literal(str(path))})"
             ).fetchnumpy()
-    except duckdb.Error as error:
+    except (duckdb.Error, UnicodeDecodeError) as error:  # which quotes what is no text
         raise InvalidDataError(
             f"{path} cannot be read: {reason(error)} Write the folder anew."
         ) from None

@@ -65,6 +65,17 @@ class PartitionedTensor(DescribedStorage):
     `smartcpd.read` opens it, `smartcpd.write`, ``smartcpd convert`` and `smartcpd.from_table` write
     it. Fits load it whole where it fits in ``max_memory``, and read it part by part where not.
 
+    Parameters
+    ----------
+    path : Path
+        The folder.
+    manifest : Manifest
+        What the folder says of the tensor and of its parts; `open` reads it.
+    max_memory : int, optional
+        Bytes that fits may use; half of the memory by default.
+    figures : dict of arrays
+        Sums over rows and a sample of the entries, which the folder keeps beside the parts.
+
     Examples
     --------
     >>> import smartcpd
@@ -77,7 +88,6 @@ class PartitionedTensor(DescribedStorage):
     path: Path
     manifest: Manifest
     max_memory: int | None = None
-    """Bytes that fits may use; half of the memory by default."""
     figures: dict[str, np.ndarray] = field(default_factory=dict)
     reads_here: ClassVar[bool] = True
     """Whether passes need memory for parts in this process."""
@@ -86,7 +96,31 @@ class PartitionedTensor(DescribedStorage):
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> PartitionedTensor:
-        """Open a folder: read its manifest, but no entries."""
+        """Open a folder: read its manifest, but no entries.
+
+        Parameters
+        ----------
+        path : path
+            The folder.
+
+        Returns
+        -------
+        PartitionedTensor
+
+        Raises
+        ------
+        DataNotFoundError
+            If there is no such folder, or its writing was never finished.
+        InvalidDataError
+            If the folder is damaged.
+
+        Examples
+        --------
+        >>> from smartcpd import PartitionedTensor, SparseTensor, write
+        >>> write("events.parts", SparseTensor([[0, 1], [1, 0]], [3, 4]))
+        >>> PartitionedTensor.open("events.parts")
+        PartitionedTensor(2x2, 2 nonzeros in 1 part, int64, 'events.parts')
+        """
         folder = Path(path)
         manifest = Manifest.read(folder)
         check_manifest(folder, manifest)
@@ -95,7 +129,20 @@ class PartitionedTensor(DescribedStorage):
         return cls(folder, manifest, None, figures)
 
     def labelled(self) -> PartitionedTensor | LabelledTensor:
-        """Return the tensor with the names and labels of its modes, if it has any."""
+        """Return the tensor with the names and labels of its modes, if it has any.
+
+        Returns
+        -------
+        LabelledTensor, or the tensor itself
+
+        Examples
+        --------
+        >>> from smartcpd import Mode, SparseTensor, partitions
+        >>> X = SparseTensor([[0, 1], [1, 0]], [3, 4])
+        >>> modes = [Mode("city", ["Rome", "Oslo"]), Mode("year", [2024, 2025])]
+        >>> partitions.write_tensor("events.parts", X, modes).labelled().modes[0]
+        Mode('city', 2 labels, category)
+        """
         names, kinds = self.manifest.names, self.manifest.kinds
         if names is None or kinds is None:
             return self
@@ -109,14 +156,58 @@ class PartitionedTensor(DescribedStorage):
         return LabelledTensor(self, modes, self.manifest.notes)
 
     def within(self, max_memory: str | int | None) -> PartitionedTensor | SparseTensor:
-        """Return the whole tensor in memory if a fit of that fits ``max_memory``, else itself."""
+        """Return the whole tensor in memory if a fit has room for that, else the tensor itself.
+
+        Parameters
+        ----------
+        max_memory : str, int or None
+            What a fit may use, such as "4GB"; by default what the tensor says, or half of the
+            memory.
+
+        Returns
+        -------
+        SparseTensor or PartitionedTensor
+
+        Examples
+        --------
+        >>> from smartcpd import SparseTensor, partitions
+        >>> X = SparseTensor([[0, 1], [1, 0], [2, 2]], [3, 4, 5], shape=(3, 3))
+        >>> folder = partitions.write_tensor("events.parts", X, part_bytes=1)
+        >>> folder.within("1GB")
+        SparseTensor(3x3, 3 nonzeros, 33.3 %, int64)
+        >>> folder.within(10)
+        PartitionedTensor(3x3, 3 nonzeros in 3 parts, int64, 'events.parts')
+        """
         budget = memory.budget(max_memory if max_memory is not None else self.max_memory)
         if self.bytes_of_fit <= budget:
             return self.load()
         return replace(self, max_memory=budget)
 
     def with_absent(self, absent: str) -> PartitionedTensor:
-        """Return the tensor if absent cells have this meaning in it, else raise an error."""
+        """Return the tensor if absent cells have this meaning in it, else raise an error.
+
+        Parameters
+        ----------
+        absent : {"zero", "unobserved"}
+            What a cell that is not stored means; "zero", the default of fits, takes the folder at
+            its word.
+
+        Returns
+        -------
+        PartitionedTensor
+
+        Raises
+        ------
+        IncompatibleError
+            If the folder was written with another meaning, on which its figures depend.
+
+        Examples
+        --------
+        >>> from smartcpd import SparseTensor, partitions
+        >>> X = SparseTensor([[0, 1], [1, 0]], [3, 4], absent="unobserved")
+        >>> partitions.write_tensor("events.parts", X).with_absent("unobserved").absent
+        'unobserved'
+        """
         if absent in ("zero", self.absent):
             return self
         raise IncompatibleError(
@@ -125,7 +216,6 @@ class PartitionedTensor(DescribedStorage):
         )
 
     def load(self) -> SparseTensor:
-        """Return the whole tensor in memory."""
         held = self._whole.get("tensor")
         known = None if held is None else held()
         if known is not None:
@@ -158,7 +248,26 @@ class PartitionedTensor(DescribedStorage):
         )
 
     def local_method(self, problem: Any) -> Any:
-        """Return a method that improves a start where the parts are, if there is one."""
+        """Return a method that improves a start where the parts are, if there is one.
+
+        Parameters
+        ----------
+        problem : Problem
+            What is to be fitted.
+
+        Returns
+        -------
+        Method or None
+            None for a folder; on a cluster, updates that workers make on their own.
+
+        Examples
+        --------
+        >>> from smartcpd import SparseTensor, partitions
+        >>> X = SparseTensor([[0, 1], [1, 0], [2, 2]], [3, 4, 5], shape=(3, 3))
+        >>> folder = partitions.write_tensor("events.parts", X, part_bytes=1)
+        >>> folder.local_method(problem=None) is None
+        True
+        """
         return None
 
     def fit_needs(self, rank: int, loss: Loss | None = None) -> PartitionedFitNeeds:
@@ -172,12 +281,50 @@ class PartitionedTensor(DescribedStorage):
         return len(self.manifest.parts)
 
     def row_range(self, number: int) -> RowRange:
-        """The rows that a part has."""
+        """Return the rows that a part has.
+
+        Parameters
+        ----------
+        number : int
+            The part, counted from 0.
+
+        Returns
+        -------
+        RowRange
+            ``first`` and ``last`` row of the mode that was divided.
+
+        Examples
+        --------
+        >>> from smartcpd import SparseTensor, partitions
+        >>> X = SparseTensor([[0, 1], [1, 0], [2, 2]], [3, 4, 5], shape=(3, 3))
+        >>> folder = partitions.write_tensor("events.parts", X, part_bytes=1)
+        >>> [(folder.row_range(k).first, folder.row_range(k).last) for k in range(folder.n_parts)]
+        [(0, 0), (1, 1), (2, 2)]
+        """
         part = self.manifest.parts[number]
         return RowRange(self.shape, self.manifest.mode, part.first, part.last)
 
     def events(self, number: int) -> Events:
-        """Return the entries of a part as compiled loops read them, counted from its first row."""
+        """Return the entries of a part as compiled loops read them.
+
+        Parameters
+        ----------
+        number : int
+            The part, counted from 0.
+
+        Returns
+        -------
+        Events
+            ``indices`` of the divided mode are counted from the first row of the part.
+
+        Examples
+        --------
+        >>> from smartcpd import SparseTensor, partitions
+        >>> X = SparseTensor([[0, 1], [1, 0], [2, 2]], [3, 4, 5], shape=(3, 3))
+        >>> folder = partitions.write_tensor("events.parts", X, part_bytes=1)
+        >>> folder.events(1).indices
+        (array([0], dtype=uint8), array([0], dtype=uint8))
+        """
         entries = self.entries(number)
         values = entries.values.astype(self.dtype, copy=False)
         return near_events(replace(entries, values=values), self.row_range(number))
@@ -185,13 +332,64 @@ class PartitionedTensor(DescribedStorage):
     def event_sums(
         self, wanted: EventSum, A: np.ndarray, n_threads: int
     ) -> Iterator[tuple[RowRange, Sum]]:
-        """Yield the sum over each part, in order; parts are read ahead of their use."""
+        """Yield the sum of losses over each part, in order; parts are read ahead of their use.
+
+        Parameters
+        ----------
+        wanted : EventSum
+            Which loss, which part of it, and whether its gradient is wanted.
+        A : ndarray
+            The factors of all modes, one below the other.
+        n_threads : int
+            How many threads work on a part.
+
+        Yields
+        ------
+        rows : RowRange
+            The rows of the part.
+        sum : Sum
+            ``total`` and ``gradient``, for these rows.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import losses
+        >>> from smartcpd.partitions.tensor import EventSum
+        >>> from smartcpd import SparseTensor, partitions
+        >>> X = SparseTensor([[0, 1], [1, 0], [2, 2]], [3, 4, 5], shape=(3, 3))
+        >>> folder = partitions.write_tensor("events.parts", X, part_bytes=1)
+        >>> wanted = EventSum(losses.get("gaussian"), "whole", want_gradient=False)
+        >>> [found.total for rows, found in folder.event_sums(wanted, np.ones((6, 1)), 1)]
+        [2.0, 4.5, 8.0]
+        """
         for number, events in prefetched(range(self.n_parts), self.events):
             row_range = self.row_range(number)
             yield row_range, wanted.over(events, row_range.take(A), n_threads)
 
     def sample(self, count: int, rng: np.random.Generator) -> SparseTensor:
-        """Return a tensor of so many entries, drawn from all of them; every part is read once."""
+        """Return a tensor of so many entries, drawn from all of them; every part is read once.
+
+        Parameters
+        ----------
+        count : int
+            How many entries.
+        rng : numpy.random.Generator
+            The source of random numbers.
+
+        Returns
+        -------
+        SparseTensor
+            Of the same shape.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import SparseTensor, partitions
+        >>> X = SparseTensor([[0, 1], [1, 0], [2, 2]], [3, 4, 5], shape=(3, 3))
+        >>> folder = partitions.write_tensor("events.parts", X, part_bytes=1)
+        >>> folder.sample(2, np.random.default_rng(0))
+        SparseTensor(3x3, 2 nonzeros, 22.2 %, int64)
+        """
         sizes = np.array([part.nnz for part in self.manifest.parts])
         counts = rng.multivariate_hypergeometric(sizes, min(count, sizes.sum()), method="marginals")
         seeds = rng.integers(2**63, size=self.n_parts)
@@ -211,7 +409,26 @@ class PartitionedTensor(DescribedStorage):
         return found
 
     def entries(self, number: int) -> Entries:
-        """Return the entries of a part."""
+        """Read the entries of a part.
+
+        Parameters
+        ----------
+        number : int
+            The part, counted from 0.
+
+        Returns
+        -------
+        Entries
+            ``columns``, one array of indices a mode, ``values`` and ``weights``.
+
+        Examples
+        --------
+        >>> from smartcpd import SparseTensor, partitions
+        >>> X = SparseTensor([[0, 1], [1, 0], [2, 2]], [3, 4, 5], shape=(3, 3))
+        >>> folder = partitions.write_tensor("events.parts", X, part_bytes=1)
+        >>> folder.entries(1).columns, folder.entries(1).values
+        ([array([1], dtype=uint8), array([0], dtype=uint8)], array([4]))
+        """
         part = self.manifest.parts[number]
         path = self.path / part.file
         entries = read_entries(path, len(self.shape), self.weighted)
@@ -229,12 +446,24 @@ class PartitionedTensor(DescribedStorage):
                 yield index, known.values[piece]
 
     def each_values(self) -> Iterator[np.ndarray]:
-        """Yield the values of all entries, part by part."""
         for number in range(self.n_parts):
             yield self.entries(number).values
 
     def each_bytes(self) -> Iterator[bytes]:
-        """Yield what the parts are kept as, for a digest: every byte has a part in it."""
+        """Yield the bytes of the parts as they are kept, by which checkpoints know the data again.
+
+        Yields
+        ------
+        bytes
+
+        Examples
+        --------
+        >>> from smartcpd import SparseTensor, partitions
+        >>> X = SparseTensor([[0, 1], [1, 0], [2, 2]], [3, 4, 5], shape=(3, 3))
+        >>> folder = partitions.write_tensor("events.parts", X, part_bytes=1)
+        >>> sum(len(piece) for piece in folder.each_bytes()) == folder.bytes_on_disk
+        True
+        """
         for part in self.manifest.parts:
             yield from file_bytes(self.path / part.file)
 
@@ -249,7 +478,26 @@ class PartitionedTensor(DescribedStorage):
         return str(self.path.resolve())
 
     def n_shards(self, wanted: int) -> int:
-        """Into how many shards the parts can be divided, if so many are wanted."""
+        """Return into how many shards the parts can be divided among the workers of a cluster.
+
+        Parameters
+        ----------
+        wanted : int
+            How many would be best.
+
+        Returns
+        -------
+        int
+            At most the number of parts.
+
+        Examples
+        --------
+        >>> from smartcpd import SparseTensor, partitions
+        >>> X = SparseTensor([[0, 1], [1, 0], [2, 2]], [3, 4, 5], shape=(3, 3))
+        >>> folder = partitions.write_tensor("events.parts", X, part_bytes=1)
+        >>> folder.n_shards(2), folder.n_shards(8)
+        (2, 3)
+        """
         return min(wanted, self.n_parts)
 
     @property
@@ -260,14 +508,12 @@ class PartitionedTensor(DescribedStorage):
     # What a storage offers to fits, besides what the manifest says.
 
     def read_cells(self, rows: np.ndarray, x: np.ndarray) -> None:
-        """Fill ``x`` with the values of cells; as every part is read, ask for many at a time."""
         for here, events, local in self._parts_of(rows):
             found = np.empty(local.shape[1])
             events.read(local, found, significance(self.shape))
             x[here] = found
 
     def read_weights(self, rows: np.ndarray, w: np.ndarray) -> None:
-        """Fill ``w`` with the weights of single cells; every part is read for it."""
         w[:] = 1.0
         if not self.weighted:
             return

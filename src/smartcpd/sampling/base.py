@@ -47,7 +47,27 @@ class Draws(NamedTuple):
 
     @classmethod
     def of_fibers(cls, modes: np.ndarray, fibers: np.ndarray) -> Draws:
-        """Return draws that read fibers and no events."""
+        """Return draws that read fibers and no events.
+
+        Parameters
+        ----------
+        modes : (T,) int64
+            The mode that each iteration updates.
+        fibers : (T, F, N) int64
+            The fibers that each iteration reads.
+
+        Returns
+        -------
+        Draws
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import sampling
+        >>> draws = sampling.Draws.of_fibers(np.array([0, 1]), np.zeros((2, 3, 4), np.int64))
+        >>> draws.fibers.shape, draws.events.size
+        ((2, 3, 4), 0)
+        """
         starts = np.zeros(modes.size + 1, np.int64)
         return cls(modes, fibers, np.empty(0, np.int64), starts, np.zeros(modes.size))
 
@@ -71,7 +91,29 @@ class Sampler(Piece):
     """
 
     def check(self, storage: Storage) -> None:
-        """Refuse data that this sampler cannot draw from."""
+        """Refuse data that this sampler cannot draw from.
+
+        Parameters
+        ----------
+        storage : Storage
+            The data, such as a `SparseTensor`.
+
+        Raises
+        ------
+        IncompatibleError
+            If the sampler draws nonzeros and the data is dense, or reads whole fibers and cells
+            that are not stored were not observed.
+
+        Examples
+        --------
+        >>> from smartcpd import SparseTensor, sampling
+        >>> X = SparseTensor([[0, 1]], [3.0], shape=(2, 2), absent="unobserved")
+        >>> sampling.get("nonzeros").check(X)
+        >>> sampling.get("uniform").check(X)  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+            ...
+        smartcpd.errors.IncompatibleError: Sampler 'uniform' reads whole fibers, ...
+        """
         if self.splits and storage.absent == "none":
             raise IncompatibleError(
                 f"Sampler '{self}' draws the nonzeros of sparse data, and X is dense. Use "
@@ -84,7 +126,25 @@ class Sampler(Piece):
             )
 
     def n_events(self, storage: Any) -> int:
-        """Return about how many events an iteration reads."""
+        """Return about how many events an iteration reads.
+
+        Parameters
+        ----------
+        storage : Storage
+            The data, such as a `SparseTensor`.
+
+        Returns
+        -------
+        int
+            0 for samplers that read fibers alone.
+
+        Examples
+        --------
+        >>> from smartcpd import SparseTensor, sampling
+        >>> X = SparseTensor([[0, 1], [1, 0]], [3.0, 4.0], shape=(2, 2))
+        >>> sampling.get("nonzeros(5)").n_events(X), sampling.get("uniform").n_events(X)
+        (5, 0)
+        """
         return 0
 
     def draw(
@@ -106,6 +166,16 @@ class Sampler(Piece):
         Returns
         -------
         Draws
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import SparseTensor, sampling
+        >>> X = SparseTensor([[0, 1], [1, 0]], [3.0, 4.0], shape=(2, 2))
+        >>> modes, rng = np.array([0, 1, 0]), np.random.default_rng(0)
+        >>> draws = sampling.get("nonzeros(5)").draw(X, modes, n_fibers=2, rng=rng)
+        >>> draws.fibers.shape, draws.event_starts, draws.event_weights
+        ((3, 2, 2), array([ 0,  5, 10, 15]), array([0.4, 0.4, 0.4]))
         """
         raise NotImplementedError
 

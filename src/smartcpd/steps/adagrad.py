@@ -75,8 +75,8 @@ class Adagrad(Step):
         return math.sqrt(s + p[1]) / p[0], s
 
     @staticmethod
-    def gamma_of_the_past(g, c, d, s, k, p):
+    def _gamma_of_the_past(g, c, d, s, k, p):
         return math.sqrt(s + p[1]) / p[0], s + g * g
 
     def variant(self, formula):
-        return "gamma_of_the_past" if self.past_only else formula
+        return "_gamma_of_the_past" if self.past_only else formula

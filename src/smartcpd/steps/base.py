@@ -67,18 +67,82 @@ class Step(Piece):
         return math.inf
 
     def params(self, probe: Probe) -> tuple[float, float]:
-        """Return the two numbers that ``gamma`` receives as p, for one mode."""
+        """Return the two numbers that ``gamma`` receives as p, for one mode.
+
+        Parameters
+        ----------
+        probe : Probe
+            The scale of the mode before the first step, from which defaults are taken.
+
+        Returns
+        -------
+        tuple of two floats
+
+        Examples
+        --------
+        >>> from smartcpd import steps
+        >>> steps.get("adagrad").params(steps.Probe(gradient_square=4.0, unit=1.0))
+        (1.0, 0.004)
+        """
         return self.pair
 
     @staticmethod
     def gamma(g: Any, c: Any, d: Any, s: Any, k: Any, p: Any) -> Any:
-        """Return Gamma and the new state of one entry. Compiled.
+        """Return Gamma and the new state of one entry.
 
-        g is its gradient, c the same product with the loss's convex part, d the derivative of phi
-        at the entry, s the entry's state (0 at first), k how often the mode was updated before.
+        This is what a step rule of your own defines. It is compiled, as a function of numbers.
+
+        Parameters
+        ----------
+        g : float
+            The gradient of the entry.
+        c : float
+            The same product with the derivative of the loss's convex part, where
+            ``needs_convex_part``.
+        d : float
+            The derivative of the mirror map at the entry, where ``needs_convex_part``.
+        s : float
+            The state that the rule keeps for the entry, 0 at first.
+        k : float
+            How often the mode was updated before.
+        p : pair of floats
+            What `params` gave.
+
+        Returns
+        -------
+        tuple of two floats
+            Gamma, and the new state.
+
+        Examples
+        --------
+        >>> from smartcpd import steps
+        >>> steps.get("adagrad(0.5)").gamma(3.0, 0.0, 0.0, 16.0, 1, (0.5, 0.0))
+        (10.0, 25.0)
         """
         raise NotImplementedError
 
     def scale_block(self, dtype: str) -> Block:
-        """Return ``gamma`` compiled for whole factors of a type."""
+        """Return ``gamma`` compiled for whole factors of a type.
+
+        Parameters
+        ----------
+        dtype : {"float64", "float32"}
+            The type of the entries.
+
+        Returns
+        -------
+        Block
+            A function of (g, c, d, s, k, p, Gamma), all but k and p vectors, that fills Gamma and
+            brings the states s up to date.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import steps
+        >>> g, nothing, s, Gamma = np.array([3.0]), np.zeros(1), np.array([16.0]), np.empty(1)
+        >>> block = steps.get("adagrad(0.5)").scale_block("float64")
+        >>> block(g, nothing, nothing, s, 1.0, (0.5, 0.0), Gamma)
+        >>> Gamma.round(6), s
+        (array([10.]), array([25.]))
+        """
         return formula_block(scale_block, self.blueprint, self.variant("gamma"), dtype)

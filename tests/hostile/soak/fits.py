@@ -3,8 +3,9 @@
 An answer is an error of ours, or a model: finite, within its constraints, with the loss that it
 says, in the time that it was given. One that says "Converged" is run on ten times as long from
 where it ended (one in two, to save time), and may not be beaten by more than a fifth of what noise
-alone moves the loss by. Where the user chose the method, its status says how little the last steps
-gained, which is true of slow methods too: those are counted.
+alone moves the loss by, or a hundredth of a nat in all where a model explains nearly everything.
+Where the user chose the method or a penalty, its status says how little the last steps gained,
+which is true of slow methods and on plateaus too: those are counted.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from smartcpd._fitting.other_units import OtherUnits
 from smartcpd._objectives.cell_sample import CellSample
 from smartcpd._objectives.kkt import relative_kkt_residual
 from smartcpd.errors import SmartCPDError
+from smartcpd.losses import Dispersion
 
 HANG = 600.0
 """Seconds after which a case is a hang, compilation on a busy machine included."""
@@ -45,8 +47,11 @@ RUNS = 4
 """Runs of a fit of which one must be in time."""
 LONGER = 2.0
 """Seconds that a longer run may take."""
-CHOSEN = {"solver", "mirror", "step", "sampler", "n_fibers", "effort"}
-"""Choices with which a fit says how little its last steps gained, and no more than that."""
+CHOSEN = {"solver", "mirror", "step", "sampler", "n_fibers", "effort", "kkt_tol"}
+"""Choices with which a fit says how little its last steps gained, or how small the residual is that
+was asked for, and no more than that."""
+NATS = 0.01
+"""Gain of the log-likelihood of all cells together that tells nothing of anything."""
 MARGIN = 0.2
 """Share of the resolution of the data by which a longer run may be lower."""
 
@@ -155,10 +160,14 @@ def _longer(asked: Case, found: Fit) -> dict[str, Any]:
     resolution = _resolution(found)
     allowed = MARGIN * resolution + 1e-5 * abs(ended) + 6 * (found.loss_error + on.loss_error)
     allowed += 1e-9 * abs(found.history[0].loss) + _rounding(found)
+    if problem.loss.dispersion is Dispersion.FIXED:
+        allowed += NATS / problem.storage.n_observed
+    if not problem.storage.typical():  # of nothing but zeros: what losses add to a model of 0
+        allowed += 1e-20
     if asked.parameters.get("change_tol") or asked.parameters.get("tol", 0.02) > 0.02:
         allowed = math.inf  # as asked
     early = bool(gain > allowed)
-    if early and not CHOSEN & asked.parameters.keys():
+    if early and not problem.penalises and not CHOSEN & asked.parameters.keys():
         faults.append(
             f"false: {found.solver} said {found.status}; a longer run is lower by {gain:.3g}, "
             f"{gain / max(resolution, 1e-300):.2g} of the resolution ({ended:.6g})"
@@ -206,7 +215,7 @@ def _entered(told: dict[str, Any], last: dict[str, Any], ledger: Ledger) -> dict
     if "early" in told:
         ledger.count("of those run on ten times as long")
     if told.get("early") and not told["faults"]:
-        ledger.count("by a method of the user's choice that stopped early")
+        ledger.count("by a method or penalty of the user's choice that stopped early")
     for fault in told["faults"]:
         ledger.fail(f"number={told['number']} {last['case']}", fault)
     return last

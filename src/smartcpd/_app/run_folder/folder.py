@@ -37,10 +37,12 @@ class RunFolder:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from smartcpd import CPModel
     >>> from smartcpd._app.run_folder import RunFolder
-    >>> run = RunFolder("chicago").load()  # doctest: +SKIP
-    >>> run.model.top(0, "hour", 3)  # doctest: +SKIP
-    [(0, 0.17), (12, 0.08), (9, 0.06)]
+    >>> path = CPModel([np.ones((2, 1)), np.ones((3, 1))], loss_function="poisson").save("model")
+    >>> RunFolder(path).load().model
+    CPModel(shape=2x3, rank=1, loss=poisson)
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:

@@ -106,8 +106,7 @@ class SparseTensor(SummedUp):
 
     @classmethod
     def of(cls, X: Any, absent: str = "zero") -> SparseTensor:
-        """Make a sparse tensor of a SciPy sparse array of any order, a pydata ``sparse`` array or a
-        pyttb sptensor.
+        """Make a sparse tensor of a sparse array of another package: SciPy, pydata or pyttb.
 
         Parameters
         ----------
@@ -218,7 +217,6 @@ class SparseTensor(SummedUp):
         return build_fiber_indices(self.events.indices, self.shape)
 
     def load(self) -> SparseTensor:
-        """Return the tensor itself."""
         return self
 
     def to_dense(self, max_bytes: float = 1e9) -> np.ndarray:
@@ -260,7 +258,26 @@ class SparseTensor(SummedUp):
         return self.filled(0)
 
     def filled(self, value: float) -> np.ndarray:
-        """Return all cells as a NumPy array, with ``value`` in those that are not stored."""
+        """Return all cells as a NumPy array, with ``value`` in those that are not stored.
+
+        Parameters
+        ----------
+        value : float
+            What stands in the cells that are not stored.
+
+        Returns
+        -------
+        ndarray
+            In the dtype of the values.
+
+        Examples
+        --------
+        >>> from smartcpd import SparseTensor
+        >>> X = SparseTensor([[0, 0], [1, 1]], [3, 5], shape=(2, 2), absent="unobserved")
+        >>> X.filled(-1)
+        array([[ 3, -1],
+               [-1,  5]])
+        """
         out = np.full(self.shape, value, self.values.dtype)
         out[self.indices] = self.values
         return out
@@ -268,22 +285,70 @@ class SparseTensor(SummedUp):
     # What a storage offers to fits.
 
     def handle(self) -> np.ndarray:
-        """Return the addresses by which compiled code reads the data."""
+        """Return the addresses by which compiled code reads the data.
+
+        The tensor must stay alive while compiled code uses them.
+
+        Returns
+        -------
+        array of int64
+            For the entries and for each mode's index of fibers, as `gather_block` reads them.
+
+        Examples
+        --------
+        >>> from smartcpd import SparseTensor
+        >>> X = SparseTensor([[0, 0], [1, 1]], [3, 5], shape=(2, 2))
+        >>> X.handle().dtype
+        dtype('int64')
+        """
         return np.concatenate(
             [self.events.handle(), *(index.handle() for index in self.fiber_indices)]
         )
 
     def gather_block(self, dtype: str) -> Block:
-        """Return the compiled function that fills an array with rows of chosen fibers."""
+        """Return the compiled function that fills an array with rows of chosen fibers.
+
+        Parameters
+        ----------
+        dtype : {"float64", "float32"}
+            The type of the array that is filled.
+
+        Returns
+        -------
+        Block
+            A function of (handle, fibers, mode, first row, out). A fiber is named by an index in
+            every mode, of which that in ``mode`` is ignored.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import SparseTensor
+        >>> X = SparseTensor([[0, 0], [1, 1]], [3, 5], shape=(2, 2))
+        >>> columns, out = np.array([[0, 0], [0, 1]]), np.empty((2, 2))
+        >>> X.gather_block("float64")(X.handle(), columns, 0, 0, out)
+        >>> out
+        array([[3., 0.],
+               [0., 5.]])
+        """
         return sparse_gather(self.values.dtype.name, dtype)
 
     def read_cells(self, rows: np.ndarray, x: np.ndarray) -> None:
-        """Fill ``x`` with the values of single cells; those that are not stored read as zero."""
         self.events.read(rows, x)
 
     def weights_handle(self) -> np.ndarray:
-        """Return the addresses by which compiled code reads the weights; empty if there are
-        none.
+        """Return the addresses by which compiled code reads the weights.
+
+        Returns
+        -------
+        array of int64
+            As `handle`, for `weigh_block`; empty if all cells count the same.
+
+        Examples
+        --------
+        >>> from smartcpd import SparseTensor
+        >>> X = SparseTensor([[0, 0], [1, 1]], [3, 5], shape=(2, 2))
+        >>> X.weights_handle().size
+        0
         """
         if self.events.weights is None:
             return np.empty(0, np.int64)
@@ -292,11 +357,32 @@ class SparseTensor(SummedUp):
         return handle
 
     def weigh_block(self, dtype: str) -> Block:
-        """Return the compiled function that reads weights; cells that are not stored count 1."""
+        """Return the compiled function that reads weights; cells that are not stored count 1.
+
+        Parameters
+        ----------
+        dtype : {"float64", "float32"}
+            The type of the array that is filled.
+
+        Returns
+        -------
+        Block
+            A function as of `gather_block`, for `weights_handle`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import SparseTensor
+        >>> X = SparseTensor([[0, 0], [1, 1]], [3, 5], shape=(2, 2), missing=[[0, 1]])
+        >>> columns, out = np.array([[0, 0], [0, 1]]), np.empty((2, 2))
+        >>> X.weigh_block("float64")(X.weights_handle(), columns, 0, 0, out)
+        >>> out
+        array([[1., 0.],
+               [1., 1.]])
+        """
         return sparse_gather("float64", dtype, fill=1)
 
     def read_weights(self, rows: np.ndarray, w: np.ndarray) -> None:
-        """Fill ``w`` with the weights of single cells, named as for ``read_cells``."""
         if self.events.weights is None:
             w[:] = 1.0
         else:
@@ -317,12 +403,47 @@ class SparseTensor(SummedUp):
             yield self.values[start : start + PIECE]
 
     def weighted_values(self) -> Iterator[tuple[np.ndarray, np.ndarray | None]]:
-        """Yield the values of all entries, and their weights; None where all count the same."""
+        """Yield the values of all entries, and how much each of them counts.
+
+        Yields
+        ------
+        values : array
+            What the cells hold.
+        weights : array or None
+            None where all count the same.
+
+        Examples
+        --------
+        >>> from smartcpd import SparseTensor
+        >>> X = SparseTensor([[0, 0], [1, 1]], [3, 5], shape=(2, 2), weights=[1.0, 0.5])
+        >>> [(values.tolist(), weights.tolist()) for values, weights in X.weighted_values()]
+        [([3, 5], [1.0, 0.5])]
+        """
         yield self.values, self.weights
 
     def some_cells(self, count: int, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
-        """Return all cells, or so many at random if there are more, as an index array a mode;
-        only those that are stored where the others were not observed.
+        """Return all cells, or so many at random if there are more.
+
+        They are among those that are stored where the others were not observed.
+
+        Parameters
+        ----------
+        count : int
+            How many at most.
+        rng : numpy.random.Generator
+            The source of random numbers.
+
+        Returns
+        -------
+        tuple of integer arrays, one a mode
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import SparseTensor
+        >>> X = SparseTensor([[0, 0], [1, 1]], [3, 5], shape=(2, 2))
+        >>> X.some_cells(10, np.random.default_rng(0))
+        (array([0, 0, 1, 1]), array([0, 1, 0, 1]))
         """
         if self.absent == "zero":
             return random_cells(self.shape, count, rng)

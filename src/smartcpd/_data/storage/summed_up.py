@@ -29,12 +29,10 @@ class SummedUp(SparseStorage):
 
     @property
     def nnz(self) -> int:
-        """Number of stored entries."""
         return self.values.size
 
     @property
     def n_missing(self) -> int:
-        """Number of cells that were said to be missing."""
         return self.missing[0].size
 
     @cached_property
@@ -46,7 +44,6 @@ class SummedUp(SparseStorage):
 
     @property
     def weighted(self) -> bool:
-        """Whether some cells count more than others, or not at all."""
         return self.events.weights is not None
 
     @cached_property
@@ -65,7 +62,6 @@ class SummedUp(SparseStorage):
         return means
 
     def unobserved_rows(self) -> list[np.ndarray]:
-        """Return for each mode the rows of which no cell was observed."""
         columns = self.missing if self.absent == "zero" else self.indices
         found = []
         for column, size in zip(columns, self.shape, strict=True):
@@ -76,7 +72,6 @@ class SummedUp(SparseStorage):
         return found
 
     def mean(self) -> float:
-        """Return the mean over all observed cells."""
         return self._sum(self.values) / max(self.n_observed, TINY)
 
     def _sum(self, values: np.ndarray) -> float:
@@ -85,10 +80,6 @@ class SummedUp(SparseStorage):
         return float(self.weights @ values.astype(np.float64))
 
     def typical(self) -> float:
-        """Return what the best model of rank one predicts at the nonzeros, in the mean.
-
-        The mean over all cells says little: it vanishes with the size of the tensor.
-        """
         if self.absent == "unobserved" or self.nnz == 0:
             return self.mean()
         chosen = np.random.default_rng(0).integers(self.nnz, size=4096)
@@ -101,11 +92,9 @@ class SummedUp(SparseStorage):
         return float(model.mean())
 
     def mean_square(self) -> float:
-        """Return the mean of the squares of all observed cells."""
         return self._sum(np.square(self.values, dtype=np.float64)) / max(self.n_observed, TINY)
 
     def marginals(self) -> list[np.ndarray]:
-        """The sums over the slices of each mode, as if all their cells were known."""
         sums = [np.zeros(size) for size in self.shape]
         # The sums are made a piece at a time, since bincount works on copies in 64 bits.
         for start in range(0, self.nnz, PIECE):
@@ -121,12 +110,10 @@ class SummedUp(SparseStorage):
         return sums
 
     def lowest(self) -> float:
-        """Return the smallest value of any observed cell."""
         stored = float(self.values.min()) if self.nnz else 0.0
         return stored if self.absent == "unobserved" else min(stored, 0.0)
 
     def check(self, loss: Loss) -> None:
-        """Raise an error that names the first cell that ``loss`` cannot describe."""
         self.check_zeros(loss, "absent='unobserved'")
         if self.n_observed <= 0:
             raise InvalidDataError(f"{self!r} has no observed cell.")

@@ -75,7 +75,7 @@ def explained(what: str) -> Iterator[None]:
             f"{what} needs more memory than allowed: {reason(error)} Raise max_memory, or make "
             "fewer cells with bins=, top= or where=."
         ) from error
-    except duckdb.Error as error:
+    except (duckdb.Error, UnicodeDecodeError) as error:  # the latter quotes what is no text
         raise InvalidDataError(f"{what} failed: {reason(error)}") from error
 
 

@@ -128,14 +128,49 @@ class Diagnosis:
         return "\n".join(lines)
 
     def reworded(self, words: Callable[[str], str]) -> Diagnosis:
-        """Return the same findings in other words, such as those of the command line."""
+        """Return the same findings in other words, such as those of the command line.
+
+        Parameters
+        ----------
+        words : callable (str) -> str
+            What makes of a sentence another one.
+
+        Returns
+        -------
+        Diagnosis
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import CPModel
+        >>> model = CPModel([np.ones((4, 2)), np.ones((5, 2))], loss_function="poisson")
+        >>> diagnosis = model.diagnose(np.tile([1, 2, 3, 2, 2], (4, 1)))
+        >>> words = diagnosis.reworded(lambda text: text.replace("n_init=", "--starts "))
+        >>> words["duplicate components"].advice
+        'Use a lower rank, or more starts (--starts 5).'
+        """
         findings = (
             replace(f, meaning=words(f.meaning), advice=words(f.advice)) for f in self.findings
         )
         return replace(self, findings=tuple(findings))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return dicts, lists, numbers and text, which JSON can hold."""
+        """Return the findings as dicts, lists, numbers and text, which JSON can hold.
+
+        Returns
+        -------
+        dict
+            ``findings``, ``checked`` and ``sampled_cells``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import CPModel
+        >>> model = CPModel([np.ones((4, 2)), np.ones((5, 2))], loss_function="poisson")
+        >>> diagnosis = model.diagnose(np.tile([1, 2, 3, 2, 2], (4, 1)))
+        >>> [finding["name"] for finding in diagnosis.to_dict()["findings"]]
+        ['duplicate components']
+        """
         return {
             "findings": [
                 {
@@ -154,7 +189,31 @@ class Diagnosis:
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Diagnosis:
-        """Read what `to_dict` gave."""
+        """Read what `to_dict` gave.
+
+        Parameters
+        ----------
+        given : mapping
+            What `to_dict` gave, from JSON perhaps.
+
+        Returns
+        -------
+        Diagnosis
+
+        Raises
+        ------
+        InvalidDataError
+            If it is something else.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from smartcpd import CPModel
+        >>> model = CPModel([np.ones((4, 2)), np.ones((5, 2))], loss_function="poisson")
+        >>> diagnosis = model.diagnose(np.tile([1, 2, 3, 2, 2], (4, 1)))
+        >>> type(diagnosis).from_dict(diagnosis.to_dict()) == diagnosis
+        True
+        """
         try:
             findings = tuple(
                 Finding(

@@ -44,6 +44,12 @@ class Intervals:
     >>> found = model.intervals(np.tile([1, 2, 3, 2, 2], (4, 1)))
     >>> bool((found.lower[0] < found.model.factors[0]).all())
     True
+    >>> all(inside.all() for inside in found.contains(model))
+    True
+    >>> found.to_frame().columns.tolist()
+    ['mode', 'label', 'component', 'value', 'lower', 'upper', 'at_bound']
+    >>> found.plot(component=0, mode=1).get_title("right")
+    'component 1, 90% intervals'
     """
 
     model: Any
@@ -68,13 +74,36 @@ class Intervals:
         return doors.shown_in_notebook(self)
 
     def plot(self, component: int = 0, mode: int | str = 0, ax: Any = None) -> Any:
-        """Draw loadings with their intervals; see `smartcpd.plots.plot_intervals`."""
+        """Draw loadings with their intervals; see `smartcpd.plots.plot_intervals`.
+
+        Parameters
+        ----------
+        component : int
+            Its place in the model, counted from 0.
+        mode : int or str
+            Number or name of the mode.
+        ax : Matplotlib axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        Matplotlib axes
+        """
         return doors.plot_intervals(self, component, mode, ax)
 
     def contains(self, other: Any) -> list[np.ndarray]:
-        """Say which loadings of another model lie in the intervals, in one array a mode.
+        """Say which loadings of another model lie in the intervals.
 
         The other model is normalised and aligned with this one first.
+
+        Parameters
+        ----------
+        other : CPModel
+            A model of the same shape and rank, such as a known truth.
+
+        Returns
+        -------
+        list of (I_n x R) boolean arrays
         """
         aligned = other.normalize().align(self.model)
         triples = zip(aligned.factors, self.lower, self.upper, strict=True)
@@ -84,6 +113,10 @@ class Intervals:
         """Return a pandas DataFrame, a row for each loading.
 
         Its columns are mode, label, component (counted from 1), value, lower, upper and at_bound.
+
+        Returns
+        -------
+        pandas.DataFrame
         """
         pd = required("pandas", "Intervals as a DataFrame")
         parts = []

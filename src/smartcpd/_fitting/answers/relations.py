@@ -83,9 +83,13 @@ class Relations:
     >>> import numpy as np
     >>> from smartcpd import CPModel
     >>> model = CPModel([np.array([[1.0], [2.0], [3.0]]), np.ones((2, 1))])
-    >>> found = model.relate(0, {"age": [10, 30, 50]})
-    >>> round(found.rows[0].statistic, 3)
-    1.0
+    >>> found = model.relate(0, {"age": [10, 30, 50], "group": ["a", "a", "b"]})
+    >>> found.to_frame()[["column", "kind", "n"]].values.tolist()
+    [['age', 'number', 3], ['group', 'group', 3]]
+    >>> found.groups_frame()["mean"].round(2).tolist()
+    [0.4, 0.8]
+    >>> found.plot("age")[0].get_xlabel()
+    'age'
     """
 
     model: Any
@@ -97,18 +101,41 @@ class Relations:
     unknown: tuple[str, ...] = ()
 
     def to_frame(self) -> Any:
-        """Return the relations as a pandas DataFrame, the strongest first."""
+        """Return the relations as a pandas DataFrame, the clearest first.
+
+        Returns
+        -------
+        pandas.DataFrame
+            With the fields of a relation as columns: component, column, kind, statistic, p, q, n.
+        """
         pd = required("pandas", "Relations as a DataFrame")
         ordered = sorted(self.rows, key=lambda row: row.q)
         return pd.DataFrame(ordered, columns=Relation._fields)
 
     def groups_frame(self) -> Any:
-        """Return the mean loadings of groups as a pandas DataFrame."""
+        """Return the mean loadings of groups as a pandas DataFrame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            With the columns component, column, group, n, mean, lower and upper.
+        """
         pd = required("pandas", "Groups as a DataFrame")
         return pd.DataFrame(self.groups, columns=GroupMean._fields)
 
     def plot(self, column: str | None = None) -> Any:
-        """Draw one column against the loadings; see `smartcpd.plots.plot_relation`."""
+        """Draw one column against the loadings; see `smartcpd.plots.plot_relation`.
+
+        Parameters
+        ----------
+        column : str, optional
+            The column of the table; by default the one with the clearest relation.
+
+        Returns
+        -------
+        array of Matplotlib axes
+            One for each component.
+        """
         return doors.plot_relation(self, column)
 
     def __repr__(self) -> str:

@@ -76,6 +76,10 @@ class Consensus:
     >>> est = SmartCPD(1, "poisson", n_init=2, consensus=True, random_state=0).fit(X)
     >>> est.consensus_.agree, est.consensus_.n_starts
     (True, 2)
+    >>> est.consensus_.stable(least=0.9)
+    CPModel(shape=10x9x8, rank=1, loss=poisson)
+    >>> est.consensus_.plot().get_ylabel()
+    'stability'
     """
 
     components: tuple[Component, ...]
@@ -109,7 +113,7 @@ class Consensus:
 
     @property
     def summary(self) -> Stability:
-        """Return the figures of the fitted model's components as plain numbers."""
+        """The figures of the fitted model's components as plain numbers."""
         own = self.components[: self.rank]
         return Stability(
             tuple(c.stability for c in own),
@@ -120,7 +124,7 @@ class Consensus:
 
     @property
     def warning(self) -> str:
-        """Return a sentence if the best two starts disagree, else nothing."""
+        """A sentence if the best two starts disagree, else an empty text."""
         if self.agree:
             return ""
         words = (
@@ -142,11 +146,21 @@ class Consensus:
         )
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the stability of the components; see `smartcpd.plots.plot_consensus`."""
+        """Draw the stability of the components; see `smartcpd.plots.plot_consensus`.
+
+        Parameters
+        ----------
+        ax : Matplotlib axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        Matplotlib axes
+        """
         return doors.plot_consensus(self, ax)
 
     def stable(self, least: float = 0.8) -> CPModel:
-        """Return the averaged components whose stability is at least so much, of the model or not.
+        """Return the averaged components that are stable, whether the fitted model has them or not.
 
         Parameters
         ----------

@@ -47,6 +47,8 @@ class CrossValidation:
         ``converged``, ``seconds``.
     models : list of CPModel
         The model of each fold.
+    scores : list of FoldScore
+        All that the above is worked out from, fold by fold.
 
     Examples
     --------
@@ -55,6 +57,8 @@ class CrossValidation:
     >>> found = smartcpd.cross_validate(X, 1, "poisson", cv=2, random_state=0)
     >>> len(found.models)
     2
+    >>> found.compare(found).value
+    0.0
     """
 
     rank: int
@@ -173,6 +177,7 @@ def cross_validate(
         fold its share of the nonzeros and a sample of the zeros, weighted so that the score is
         about all cells. If the other cells are unobserved, stored cells are held out.
     rank : int
+        Number of components.
     loss : str or Loss
         "negative-binomial" without a number has its r estimated from the training cells.
     cv : int

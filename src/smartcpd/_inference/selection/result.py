@@ -126,6 +126,10 @@ class Selection:
     >>> found = smartcpd.select(X, [1, 2], "poisson", cv=2, max_epochs=10, random_state=0)
     >>> found.rank, str(found.loss)
     (1, 'poisson')
+    >>> found.to_frame()[["rank", "chosen"]].values.tolist()
+    [[1, True], [2, False]]
+    >>> found.plot().get_xlabel()
+    'rank'
     """
 
     rank: int
@@ -156,11 +160,27 @@ class Selection:
         return recommendation(self)
 
     def to_frame(self) -> Any:
-        """The table as a pandas DataFrame."""
+        """Return the table as a pandas DataFrame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each candidate that was tried.
+        """
         return required("pandas", "A selection as a DataFrame").DataFrame(self.table)
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw how far each rank is behind the best; see `smartcpd.plots.plot_selection`."""
+        """Draw how far each rank is behind the best; see `smartcpd.plots.plot_selection`.
+
+        Parameters
+        ----------
+        ax : Matplotlib axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        Matplotlib axes
+        """
         return doors.plot_selection(self, ax)
 
     def __str__(self) -> str:

@@ -17,6 +17,7 @@ from smartcpd._objectives import backgrounds
 from smartcpd._objectives.backgrounds import Background, ClosedForm, HotCells
 from smartcpd._objectives.backgrounds.quadratic import Quadratic
 from smartcpd._objectives.backgrounds.sampled import N_CELLS, Sampled, fitted_quadratic
+from smartcpd._objectives.cancelling import at_worst
 from smartcpd._objectives.slices.dense import DenseSlices
 from smartcpd._objectives.slices.sums import RowSums, entries_a_pass, slices_of, wide_factors
 from smartcpd._objectives.slices.terms import Terms, cell_terms, quadratic_terms
@@ -61,8 +62,10 @@ class SparseSlices:
         behind = None
         if self.storage.absent == "zero":
             behind = self._add_background(factors, sums)
+        without = sums.value.copy()
         entries = _Entries(self.loss, behind, self.storage)
         self._add(self.storage.events, factors, sums, entries, want_derivatives)
+        sums.value[:] = at_worst(sums.value, without)
         return sums
 
     def row_totals(self) -> np.ndarray:
