@@ -114,6 +114,21 @@ def _crossed(columns: list[np.ndarray], counts: np.ndarray | None = None) -> Spa
     return SparseData(indices[values > 0], values[values > 0], shape)
 
 
+def fhv_trips(weeks: bool = False) -> SparseData:
+    """Trips by company and day, 329x243, 26,181 nonzeros; or by company, week and weekday."""
+    with gzip.open(data_folder() / "messy" / "fhv_trips_2015.csv.gz", "rt") as file:
+        rows = list(csv.DictReader(file))
+    companies = np.array([row["Base Name"] for row in rows])
+    days = [datetime.strptime(row["Pick Up Date"], "%m/%d/%Y") for row in rows]
+    texts = [row["Number of Trips"].strip().replace(",", "") for row in rows]
+    trips = np.array([float(text) if text.isdigit() else 0.0 for text in texts])
+    kept = trips > 0
+    when = [np.array([day.toordinal() for day in days])]
+    if weeks:
+        when = [np.array([day.isocalendar()[k] for day in days]) for k in (1, 2)]
+    return _crossed([column[kept] for column in (companies, *when)], trips[kept])
+
+
 def hangzhou_metro() -> np.ndarray:
     """Passengers by station, day and time of day, 80x25x108, large counts, dense."""
     with np.load(data_folder() / "hangzhou_metro.npz") as held:

@@ -138,23 +138,32 @@ def run(quick: bool = False) -> Iterator[Result]:
             )
             yield Verdict(f"{what}, seconds", float(np.median(seconds)), LIMITS[what], at_most=True)
     for first in KINDS[: 1 if quick else 2]:
-        with tempfile.TemporaryDirectory() as cache:
-            for kind in (first, *(k for k in KINDS if k is not first)):
-                what, X, rank, loss = kind
-                done = timed(["-c", A_FIT.format(X=X, rank=rank, loss=loss)], cache)
-                place = "first ever" if kind is first else f"after {first[0]}"
-                limit = FIRST if kind is first else LATER
-                seconds = float(done.printed)
-                yield Row(
-                    "A whole fit",
-                    {
-                        "data": what,
-                        "cache": place,
-                        "seconds": seconds,
-                        "CPU seconds of the process": done.cpu_seconds,
-                    },
-                )
-                yield Verdict(f"fit of {what}, {place}, seconds", seconds, limit, at_most=True)
-                yield Remark(f"{what}, {place}: it says {done.said.strip()!r}.")
+        yield from first_fits(first, repeats)
     load = os.getloadavg()[2]
     yield Remark(f"Average number of processes that wanted to run meanwhile: {load:.1f}.")
+
+
+def first_fits(first: tuple[str, str, int, str], repeats: int) -> Iterator[Result]:
+    """Yield the times of a first fit ever, and of other kinds after it, each with a new cache."""
+    kinds = (first, *(kind for kind in KINDS if kind is not first))
+    runs: dict[str, list[Timed]] = {}
+    for _ in range(repeats):
+        with tempfile.TemporaryDirectory() as cache:
+            for what, X, rank, loss in kinds:
+                program = A_FIT.format(X=X, rank=rank, loss=loss)
+                runs.setdefault(what, []).append(timed(["-c", program], cache))
+    for what, done in runs.items():
+        is_first = what == first[0]
+        place = "first ever" if is_first else f"after {first[0]}"
+        seconds = [float(run.printed) for run in done]
+        cells = {
+            "data": what,
+            "cache": place,
+            "seconds": Spread.of(seconds),
+            "CPU seconds of the process": Spread.of([run.cpu_seconds for run in done]),
+        }
+        yield Row("A whole fit", cells)
+        limit = FIRST if is_first else LATER
+        median = float(np.median(seconds))
+        yield Verdict(f"fit of {what}, {place}, seconds", median, limit, at_most=True)
+        yield Remark(f"{what}, {place}: it says {done[0].said.strip()!r}.")
