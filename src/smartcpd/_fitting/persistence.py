@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from smartcpd import losses
+from smartcpd._common.archives import archived
 from smartcpd._common.atomic import replace_file
 from smartcpd._common.version import __version__
 from smartcpd._data.exposure import Exposure
@@ -36,11 +37,9 @@ def save(model: CPModel, path: str | os.PathLike[str], run: dict[str, Any] | Non
         raise InvalidParameterError(
             f"Cannot save to {npz}: {npz.parent} is not a directory. Create it first."
         )
-    buffer = io.BytesIO()
     arrays = {_factor_key(n): A for n, A in enumerate(model.factors)}
     arrays |= _exposure_arrays(model.exposure)
-    np.savez_compressed(buffer, weights=model.weights, **arrays)  # type: ignore[arg-type]
-    content = buffer.getvalue()
+    content = archived({"weights": model.weights} | arrays, compressed=True)
     replace_file(npz, content)
     description = _describe(model, content) | ({} if run is None else _told(run))
     replace_file(header, _lines(description).encode())

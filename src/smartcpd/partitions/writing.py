@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from smartcpd._common.archives import write_archive
 from smartcpd._common.atomic import replaced
 from smartcpd._data.labels import Mode
 from smartcpd._data.storage.entries import Entries, canonical
@@ -189,8 +190,8 @@ def _write_summary(
     if not figures.parts:
         raise InvalidDataError("All values are zero, so there is nothing to divide into parts.")
     manifest, arrays = figures.summary(mode, modes, notes)
-    np.savez(folder / FIGURES, **arrays)  # type: ignore[arg-type]
+    write_archive(folder / FIGURES, arrays)
     if modes is not None:
         labels = {f"labels_{n}": mode.labels for n, mode in enumerate(modes)}
-        np.savez(folder / LABELS, **labels)  # type: ignore[arg-type]
+        write_archive(folder / LABELS, labels)
     manifest.write(folder)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from smartcpd._common.archives import write_archive
 from smartcpd._common.atomic import replaced
 from smartcpd._common.memory import check_claim
 from smartcpd._data.files.content import real_array
@@ -112,7 +113,7 @@ def _write(path: Path, X: Any) -> None:
     if modes is not None or "array" not in arrays:
         arrays |= {"format": np.array(OWN), "shape": np.array(tensor.shape)}
     with replaced(path) as temporary:
-        np.savez_compressed(temporary, **arrays)  # type: ignore[arg-type]
+        write_archive(temporary, arrays, compressed=True)
 
 
 FORMAT = Format("a NumPy archive", (".npz",), _read, _write)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from smartcpd._common.archives import archived
 from smartcpd._common.atomic import replace_file
 from smartcpd._common.hashing import digest
 from smartcpd._problem.checkpoints.values import TAG
@@ -23,9 +24,7 @@ def write_tree(path: Path, tree: Any, mark: str) -> None:
     """Write a tree; ``mark`` is that of the fit and the part of it that it belongs to."""
     arrays: dict[str, np.ndarray] = {}
     text = json.dumps(_without_arrays(tree, arrays)).encode()
-    buffer = io.BytesIO()
-    np.savez(buffer, **{TREE: np.frombuffer(text, np.uint8)}, **arrays)  # type: ignore[arg-type]
-    content = buffer.getvalue()
+    content = archived({TREE: np.frombuffer(text, np.uint8)} | arrays)
     head = f"{digest([mark.encode()])}\n{digest([content])}\n".encode()
     replace_file(path, MAGIC + head + content)
 
