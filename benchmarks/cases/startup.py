@@ -1,8 +1,10 @@
 """Imports, commands, first fits ever, and the first epoch of a second process.
 
-Every figure is the time of a new process, with the bytecode of all modules on disk. First fits have
-a cache of compiled code that was empty before; "later" ones follow in the same cache. Seconds of
-processors, helpers included, tell how far a busy machine stretches those of the clock.
+The package is installed into an environment of its own, with what it asks for and nothing else, as
+its users have it. Every figure is the time of a new process, with the bytecode of all modules on
+disk. First fits have a cache of compiled code that was empty before; "later" ones follow in the
+same cache. Seconds of processors, helpers included, tell how far a busy machine stretches those of
+the clock.
 """
 
 from __future__ import annotations
@@ -10,9 +12,9 @@ from __future__ import annotations
 import os
 import resource
 import subprocess
-import sys
 import tempfile
 import time
+import venv
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -58,6 +60,7 @@ LIMITS = {
     "smartcpd fit of a small table": 2.0,
 }
 FIRST, LATER = 12.0, 4.0
+ROOT = Path(__file__).resolve().parents[2]
 
 
 class Timed(NamedTuple):
@@ -69,13 +72,21 @@ class Timed(NamedTuple):
     said: str
 
 
-def timed(arguments: list[str], cache: str) -> Timed:
+def installed(folder: Path) -> str:
+    """Install the package into a new environment; return the Python of that."""
+    venv.create(folder, with_pip=True)
+    python = str(folder / "bin" / "python")
+    subprocess.run([python, "-m", "pip", "install", "--quiet", str(ROOT)], check=True)
+    return python
+
+
+def timed(python: str, arguments: list[str], cache: str) -> Timed:
     """Run a new Python."""
     environment = dict(os.environ, NUMBA_CACHE_DIR=cache)
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     began, before = time.perf_counter(), _of_processors()
     done = subprocess.run(
-        [sys.executable, *arguments], env=environment, capture_output=True, text=True, check=True
+        [python, *arguments], env=environment, capture_output=True, text=True, check=True
     )
     seconds = time.perf_counter() - began
     return Timed(seconds, _of_processors() - before, done.stdout, done.stderr)
@@ -95,13 +106,13 @@ def events() -> str:
     return "station,hour,weekday\n" + "".join(lines)
 
 
-def warm(folder: Path, cache: str) -> dict[str, list[str]]:
+def warm(python: str, folder: Path, cache: str) -> dict[str, list[str]]:
     """Return the commands that are timed when all is compiled, after a first run of each."""
     X = np.random.default_rng(0).poisson(2.0, (30, 20, 10))
     np.save(folder / "X.npy", X)
     run = ["-m", "smartcpd"]
     fit = [*run, "fit", str(folder / "X.npy"), "--rank", "2", "--loss", "poisson"]
-    timed([*fit, "--out", str(folder / "run")], cache)
+    timed(python, [*fit, "--out", str(folder / "run")], cache)
     table = str(folder / "events.csv")
     Path(table).write_text(events())
     small = [*run, "fit", table, "--modes", "station,hour,weekday", "--rank", "3", "--force"]
@@ -116,7 +127,7 @@ def warm(folder: Path, cache: str) -> dict[str, list[str]]:
         program = program.format(path=str(folder / "X.npy"))
         commands[f"first epoch of {name}"] = ["-c", program]
     for arguments in commands.values():
-        timed(arguments, cache)
+        timed(python, arguments, cache)
     return commands
 
 
@@ -125,8 +136,9 @@ def run(quick: bool = False) -> Iterator[Result]:
     yield Method("smartcpd", "defaults", "all")
     with tempfile.TemporaryDirectory() as name:
         folder, cache = Path(name), str(Path(name) / "cache")
-        for what, arguments in warm(folder, cache).items():
-            runs = [timed(arguments, cache) for _ in range(repeats)]
+        python = installed(folder / "environment")
+        for what, arguments in warm(python, folder, cache).items():
+            runs = [timed(python, arguments, cache) for _ in range(repeats)]
             seconds = [run.seconds for run in runs]
             yield Row(
                 "A new process, all compiled",
@@ -137,13 +149,13 @@ def run(quick: bool = False) -> Iterator[Result]:
                 },
             )
             yield Verdict(f"{what}, seconds", float(np.median(seconds)), LIMITS[what], at_most=True)
-    for first in KINDS[: 1 if quick else 2]:
-        yield from first_fits(first, repeats)
+        for first in KINDS[: 1 if quick else 2]:
+            yield from first_fits(python, first, repeats)
     load = os.getloadavg()[2]
     yield Remark(f"Average number of processes that wanted to run meanwhile: {load:.1f}.")
 
 
-def first_fits(first: tuple[str, str, int, str], repeats: int) -> Iterator[Result]:
+def first_fits(python: str, first: tuple[str, str, int, str], repeats: int) -> Iterator[Result]:
     """Yield the times of a first fit ever, and of other kinds after it, each with a new cache."""
     kinds = (first, *(kind for kind in KINDS if kind is not first))
     runs: dict[str, list[Timed]] = {}
@@ -151,7 +163,7 @@ def first_fits(first: tuple[str, str, int, str], repeats: int) -> Iterator[Resul
         with tempfile.TemporaryDirectory() as cache:
             for what, X, rank, loss in kinds:
                 program = A_FIT.format(X=X, rank=rank, loss=loss)
-                runs.setdefault(what, []).append(timed(["-c", program], cache))
+                runs.setdefault(what, []).append(timed(python, ["-c", program], cache))
     for what, done in runs.items():
         is_first = what == first[0]
         place = "first ever" if is_first else f"after {first[0]}"

@@ -31,7 +31,8 @@ from smartcpd._fitting.warning import warn_of
 from smartcpd._kernels.notices import compilation
 from smartcpd._kernels.uninterrupted import interrupts_recognised
 from smartcpd._methods.base import Epoch, Method
-from smartcpd._problem.checkpoints import Identity, entropy_in, opened
+from smartcpd._problem.checkpoints.identity import Identity
+from smartcpd._problem.checkpoints.journal import entropy_in, opened
 from smartcpd._problem.problem import Problem
 from smartcpd._strategies import registry
 from smartcpd._strategies.base import Strategy

@@ -8,11 +8,11 @@ import numpy as np
 
 from smartcpd._common.doors import doors
 from smartcpd._data.labelled import LabelledTensor
-from smartcpd._objectives import Estimate
 
 if TYPE_CHECKING:
     from smartcpd._fitting.answers.diagnosis import Diagnosis
     from smartcpd._fitting.answers.intervals import Intervals
+    from smartcpd._objectives import Estimate
 
 
 class MeetsData:

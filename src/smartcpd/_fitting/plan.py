@@ -14,7 +14,7 @@ from smartcpd._fitting.settings import settings_of
 from smartcpd._methods.base import Method, Observer, Settings
 from smartcpd._methods.lbfgs import lbfgs
 from smartcpd._methods.md import md
-from smartcpd._problem.checkpoints import Journal
+from smartcpd._problem.checkpoints.journal import Journal
 from smartcpd._problem.problem import Problem
 from smartcpd._strategies import registry, warm_starts
 from smartcpd._strategies.auto import choice, from_a_start

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from smartcpd._common.stacked import parts, stack
-from smartcpd._objectives import Objective
+
+if TYPE_CHECKING:
+    from smartcpd._objectives import Objective
 
 DEAD = 1e-4
 """A component smaller than this share of the median size fits nothing."""

@@ -6,9 +6,9 @@ import re
 import shutil
 from pathlib import Path
 
+from smartcpd._problem.checkpoints.files import HEADER, SUFFIX
 from smartcpd._problem.checkpoints.folder_lock import NAME as LOCK
 from smartcpd._problem.checkpoints.folder_lock import FolderLock
-from smartcpd._problem.checkpoints.journal import HEADER, SUFFIX
 from smartcpd.errors import CheckpointError
 
 NAME = "checkpoint"

@@ -3,9 +3,3 @@
 A fit that goes on runs the same program from the beginning. Stages that were completed give their
 results at once, and the loop that was interrupted goes on from its last state: see `Journal`.
 """
-
-from smartcpd._problem.checkpoints.identity import Identity
-from smartcpd._problem.checkpoints.journal import Journal, entropy_in, opened
-from smartcpd._problem.checkpoints.values import kept_value
-
-__all__ = ["Identity", "Journal", "entropy_in", "kept_value", "opened"]

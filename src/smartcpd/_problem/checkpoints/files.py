@@ -15,6 +15,9 @@ from smartcpd._common.hashing import digest
 from smartcpd._problem.checkpoints.values import TAG
 from smartcpd.errors import CheckpointError
 
+HEADER = "checkpoint.json"
+SUFFIX = ".checkpoint"
+"""The file that says which fit a folder belongs to, and the ending of the others."""
 TREE = "tree"
 MAGIC = b"smartcpd checkpoint 1\n"
 """The first line of a file; two more have the mark of the fit and the digest of what follows."""

@@ -19,15 +19,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from smartcpd._problem.checkpoints.files import read_tree, write_tree
+from smartcpd._problem.checkpoints.files import HEADER, SUFFIX, read_tree, write_tree
 from smartcpd._problem.checkpoints.folder_lock import FolderLock
 from smartcpd._problem.checkpoints.identity import Identity, check_same
 from smartcpd._problem.checkpoints.values import freeze, restore, thaw
 from smartcpd.errors import CheckpointError
 
 T = TypeVar("T")
-HEADER = "checkpoint.json"
-SUFFIX = ".checkpoint"
 MODELS = 60
 """About how many arrays of the size of a model a checkpoint holds: a quasi-Newton method remembers
 its last 20 steps, two arrays each.
