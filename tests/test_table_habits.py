@@ -195,6 +195,15 @@ def test_a_value_is_no_identifier(tmp_path):
     assert check_table(str(path))["columns"][2]["advice"].startswith("as --value")
 
 
+def test_labels_with_a_number_before_them_are_no_value(tmp_path):
+    path = tmp_path / "table.csv"
+    kinds = ("1. white", "2. black", "3. green", "4. other")
+    path.write_text("kind,year,rain\n" + lines((kinds[y % 4], y, v) for _, y, v in ROWS))
+    found = check_table(str(path))
+    assert found["columns"][0]["advice"] == "yes"
+    assert "--modes kind,year --value rain" in found["command"]
+
+
 def test_a_yes_without_any_no_leaves_the_other_cells_empty(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text(HEADER + lines((c, y, "yes") for c, y, v in ROWS if v > 40))

@@ -262,11 +262,20 @@ def _are_flags(texts: Sequence[str]) -> bool:
 
 def _nearly(texts: Sequence[str]) -> str:
     """What most texts would be without what stands behind some of them; see `Column`."""
-    if _share(texts, looks_marked) >= MOSTLY:
+    if _share(texts, looks_marked) >= MOSTLY and not _are_numbered(texts):
         return "marked"
     if _share(texts, looks_like_number) < 0.5:
         return ""
     return "codes" if _share(texts, looks_lettered) >= MOSTLY else "numbers"
+
+
+def _are_numbered(texts: Sequence[str]) -> bool:
+    """Whether texts are labels with a number before them, such as '1. yes' and '2. no': each word
+    stands behind one number only, where a unit stands behind many.
+    """
+    different = {text.strip() for text in texts}
+    words = {re.sub(r"^[^A-Za-z]*", "", text) for text in different}
+    return len(words) == len(different) > 1 and "" not in words
 
 
 def _share(texts: Sequence[str], holds: Callable[[str], bool]) -> float:
