@@ -112,6 +112,18 @@ HABITS = [
     Habit("labels that follow from others", "kind,half,rain\n"
           + lines((y - 2009, "ab"[y > 2014], v) for _, y, v in ROWS),
           options="--modes kind,half --value rain", shape=(10, 2)),
+    Habit("a row of years", '"",Year,wheat,oats,rye\n' + lines((i + 1, 1901 + i, *row[1:4])
+          for i, row in enumerate(WIDE)), sum(sum(row[1:4]) for row in WIDE),
+          options="--modes Year,column --melt wheat:rye=column", shape=(4, 3)),
+    Habit("a row of dates", "month,wheat,oats,rye\n" + lines((f"2020-{i + 1:02}-01", *row[1:4])
+          for i, row in enumerate(WIDE)), sum(sum(row[1:4]) for row in WIDE),
+          options="--modes month@1mo,column --melt wheat:rye=column", shape=(4, 3)),
+    Habit("a small table of counts", '"",fair,red,dark\n' + lines((row[0], *row[1:4])
+          for row in WIDE), sum(sum(row[1:4]) for row in WIDE),
+          options="--modes column0,column --melt fair:dark=column", shape=(4, 3)),
+    Habit("things of one row each", "name,doors,seats,gears\n" + lines(
+          (f"car {i}", i % 3, i % 4, i % 5) for i in range(40)), 39 + 60 + 80,
+          options="--modes name,column --melt doors:gears=column", shape=(40, 3)),
 ]  # fmt: skip
 
 

@@ -27,7 +27,9 @@ one row of each cell.
 FEW_NUMBERS = 50
 """Up to so many different real numbers may be labels."""
 FEW_WHOLE = 12
-"""Up to so many different whole numbers may be labels if hardly two rows have the same."""
+"""Up to so many different whole numbers may be labels if hardly two rows have the same, where their
+name says that they are.
+"""
 UNIQUE = 0.5
 """A column with more different values than this share of the rows identifies them."""
 MOST_COLUMNS = 100
@@ -42,14 +44,26 @@ AMOUNT = re.compile(
     r"(^|[^a-z])(count|number of|num|n|no int|qty|quantity|amount|total|sum|value|price|cost|sales|"
     r"revenue|trips|visits|cases|deaths|births|hits|views|clicks|passengers|people|rain|rainfall|"
     r"snow|precip(itation)?|flow|level|speed|humidity|pressure|volume|weight|score|rating|rate|"
-    r"measure(ment)?|freq(uency)?|duration|distance|temp(erature)?|population|income|salary|spend|"
-    r"profit|consumption|emission|production|yield|obs value|bytes|"
+    r"measure(ment)?|freq(uency)?|duration|distance|temp(erature)?|population|income|salary|wage|"
+    r"earning|spend|profit|consumption|emission|production|yield|obs value|bytes|"
     r"riders|visitors|pax|wert|anzahl|menge|umsatz|betrag|preis|valeur|montant|prix|quantité|nombre|"
     r"valor|importe|cantidad|precio|ventas|importo|prezzo|qt[ée]|quantità|quantidade|valore|aantal|"
     r"bedrag|antal|belopp|ilość|kwota|liczba)s?([^a-z]|$)",
     re.IGNORECASE,
 )
 """Names of columns that hold values rather than labels."""
+CODE = re.compile(
+    r"(^|[^a-z])(id|code|key|zip|postcode|zone|area|year|month|week|day|hour|weekday|line|row|index|"
+    r"entry|number)([^a-z]|$)",
+    re.IGNORECASE,
+)
+"""Names of columns whose numbers are labels."""
+TIME_PARTS = re.compile(
+    r"(?i)\b(year|month|week|day|weekday|quarter|yr|yyyy|date|hour|hr|minute)\b"
+)
+"""Names of columns that say again what dates say."""
+ROW_NAMES = re.compile(r"(?i)(column|unnamed: ?)0|row[ ._]?names?")
+"""What a column is called whose name is empty, as programs leave it above the names of rows."""
 WIDTHS = ("10.0", "5.0", "1.0", "0.5", "0.1", "0.05", "0.01", "0.005", "0.001", "0.0005", "0.0001")
 
 
@@ -70,6 +84,8 @@ class Facts:
     """Number of values below zero."""
     timed: int = 0
     """Number of dates with another time of day than midnight."""
+    is_unnamed: bool = False
+    """Whether it comes first and is the one column without a name, as names of rows are written."""
 
     @property
     def name(self) -> str:
@@ -121,6 +137,18 @@ class Facts:
         )
 
     @property
+    def names_rows(self) -> bool:
+        """Whether it tells one row from another and nothing more, by its name or its numbers."""
+        numbers = self.is_unnamed and self.column.family in NUMBERS
+        return self.numbers_rows or (numbers and self.different == self.rows)
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether it says yes or no, in words or as 1 and 0."""
+        ones = self.column.family is Family.WHOLE and (self.low, self.high) == ("0", "1")
+        return self.is_flag or ones
+
+    @property
     def counts_days(self) -> bool:
         """Whether it may hold dates as spreadsheets keep them, the number of days since 1900."""
         dated = self.column.family is Family.WHOLE and TIMELY.search(self.name)
@@ -135,7 +163,7 @@ class Facts:
     @property
     def is_amount(self) -> bool:
         """Whether it plainly holds values rather than labels."""
-        if not self.is_number or self.numbers_rows or self.is_flag:
+        if not self.is_number or self.names_rows or self.is_flag:
             return False
         if self.column.nearly == "marked":
             return True
@@ -161,7 +189,7 @@ class Facts:
     def is_number_of_cells(self) -> bool:
         """Whether it could be what cells hold if there is one row of each."""
         few = self.missing <= MOST_VALUELESS * self.rows
-        return self.is_number and not self.numbers_rows and self.different >= FEW and few
+        return self.is_number and not self.names_rows and self.different >= FEW and few
 
     def as_mode(self) -> str:
         """Say how the column could be a mode."""
@@ -178,21 +206,28 @@ class Facts:
             return "no"
         if self.is_coordinate(LATITUDE, 90) or self.is_coordinate(LONGITUDE, 180):
             return f"by --bin {self.grid_width}; or LAT+LON as one mode of cells"
-        if family is Family.REAL:
+        if family is Family.REAL and not self.names_rows:
             return "as --value; or --bin 20q"
-        few = FEW_WHOLE if family is Family.WHOLE and self.column.step is None else FEW_NUMBERS
         if self.is_amount:
             return "as --value" + ("; or --bin 20q" if family in NUMBERS else "")
-        if self.different > UNIQUE * self.rows and self.different > FEW_NUMBERS:
-            return "looks like an identifier"
+        if self.different > UNIQUE * self.rows and self.different > self._most_labels:
+            plain = family is Family.WHOLE and not (self.is_unnamed or CODE.search(self.words))
+            return "hardly: few values repeat" if plain else "looks like an identifier"
         if self.column.nearly == "numbers":
             return "hardly: most values are numbers"
-        if self.different > UNIQUE * self.rows and self.different > few:
-            return "looks like an identifier"
         if self.different > MANY:
             return f"with --top {KEPT}" + ("; or --bin 20q" if family is Family.WHOLE else "")
         share = self.missing / self.rows
         return f"hardly: {share:.0%} of the rows have none" if share > REFUSED else "yes"
+
+    @property
+    def _most_labels(self) -> int:
+        """Up to how many different values may be labels although few of them repeat."""
+        if self.names_rows:
+            return 0
+        if self.column.family is not Family.WHOLE or self.column.step is not None:
+            return FEW_NUMBERS
+        return FEW_WHOLE if CODE.search(self.words) else 0
 
     @property
     def grid_width(self) -> str:

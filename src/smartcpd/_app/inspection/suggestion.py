@@ -5,117 +5,49 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
 import numpy as np
 
 from smartcpd._app.inspection.facts import (
-    AMOUNT,
+    CODE,
     DATES,
     FEW,
     KEPT,
     LATITUDE,
     LONGITUDE,
     MOST_LOST,
+    TIME_PARTS,
     UNIQUE,
     Facts,
 )
-from smartcpd._app.inspection.wide import (
-    FEWEST_COLUMNS,
-    labels_of_rows,
-    matrix_columns,
-    wide_columns,
+from smartcpd._app.inspection.matrices import matrix_plan, plain_matrix
+from smartcpd._app.inspection.plan import (
+    Plan,
+    plainest_first,
+    plainness,
+    say_of_value,
+    split_time,
 )
+from smartcpd._app.inspection.wide import FEWEST_COLUMNS, labels_of_rows, wide_columns
 from smartcpd._data.storage.parts import stored_cells
 from smartcpd._data.tables.build import from_table
 from smartcpd._data.tables.columns import Family
-from smartcpd._data.tables.periods import MOST_USUAL_BINS, Period
-from smartcpd._data.tables.remarks import quoted
 from smartcpd._data.tables.sources import Source
 from smartcpd._data.tables.sql import SOURCE, one_row
-from smartcpd._data.tables.wishes import joined
 from smartcpd.errors import SmartCPDError
 
-SOME_RANK = ("--rank", "3")
-OTHER_RANKS = "--rank auto in its place finds the number of components, which takes longer."
 MOST_MODES = 4
-FOOTNOTES = 3
-"""Number of lines without a value that may be something else than rows."""
-MOST_COMPARED, MOST_ROWS_COMPARED = 10, 2_000_000
+MOST_COMPARED, MOST_ROWS = 10, 2_000_000
 """How many columns are compared with each other, and over how many rows at most."""
 ALIKE = 1.1
 """How many more pairs than labels there may be for one label to follow from the other."""
+SOME_RANK = ("--rank", "3")
+OTHER_RANKS = "--rank auto in its place finds the number of components, which takes longer."
 REPEATED = 3
 """How often labels must occur on average for it to mean something that another one follows."""
-EMPTY = 2
-"""How many times as many periods as different dates there may be, so that most are not empty."""
-CODE = re.compile(
-    r"(^|[^a-z])(id|code|key|zip|postcode|zone|area|year|month|week|day|hour|weekday|line|row|index|"
-    r"entry|number)([^a-z]|$)",
-    re.IGNORECASE,
-)
 DATE_PARTS = re.compile(r"(?i)\b(year|month|week|day|weekday|quarter|yr|yyyy|date)\b")
-TIME_PARTS = re.compile(
-    r"(?i)\b(year|month|week|day|weekday|quarter|yr|yyyy|date|hour|hr|minute)\b"
-)
-"""Names of columns that say again what dates say."""
-
-
-@dataclass
-class Plan:
-    """The parts of a command that makes a tensor of a table."""
-
-    modes: list[str]
-    value: str | None = None
-    bins: dict[str, str] = field(default_factory=dict)
-    top: dict[str, int] = field(default_factory=dict)
-    melt: tuple[str, str, str] | None = None
-    """The first and the last column of a wide table, and the name of the mode they become."""
-    order: str = ""
-    """The order of day and month, where it cannot be told."""
-    absent: str = ""
-    """What cells without a value are, where it is not what they are by default."""
-    where: str = ""
-    """The condition that leaves out the few values below zero."""
-
-    def parameters(self) -> dict[str, Any]:
-        found: dict[str, Any] = {"modes": self.modes}
-        if self.value:
-            found["value"] = self.value
-        if self.bins:
-            found["bins"] = self.bins
-        if self.top:
-            found["top"] = self.top
-        if self.melt:
-            first, last, name = self.melt
-            found["melt"] = {name: f"{first}:{last}"}
-        if self.order:
-            found["date_format"] = self.order
-        if self.absent:
-            found["absent"] = self.absent
-        if self.where:
-            found["where"] = self.where
-        return found
-
-    def words(self) -> list[str]:
-        words = ["--modes", joined(self.modes)]
-        if self.melt:
-            first, last, name = self.melt
-            words += ["--melt", f"{joined([f'{first}:{last}'])}={name}"]
-        if self.value:
-            words += ["--value", self.value]
-        for option, chosen in (("--bin", self.bins), ("--top", self.top)):
-            if chosen:
-                words += [option, joined(f"{name}={what}" for name, what in chosen.items())]
-        if self.order:
-            words += ["--date-format", self.order]
-        if self.absent:
-            words += ["--absent", self.absent]
-        if self.where:
-            words += ["--where", self.where]
-        return words
+"""Names of columns that say again what whole days say."""
 
 
 def suggested(
@@ -177,21 +109,23 @@ def planned(source: Source, found: Sequence[Facts]) -> Plan:
         inside = set(names[names.index(first) : names.index(last) + 1])
         plan.melt = wide
     usable = [facts for facts in found if facts.is_usable and facts.name not in inside]
+    if wide is None and melted is None:
+        sure = plain_matrix(found)
+        if sure is not None:
+            return sure
     coordinates = [] if wide or melted else _coordinates(usable)
     amounts = [f for f in usable if f.is_value]
     if melted is None and wide is None and amounts:
-        plan.value = max(amounts, key=_plainness).name
+        plan.value = max(amounts, key=plainness).name
     labels = [f for f in usable if f.as_mode() == "yes" and not f.is_amount]
     if melted is None and wide is None and plan.value is None and not coordinates:
         plan.value = _told_by_labels(source, found, usable, labels)
     labels = [f for f in labels if f.name != plan.value]
-    if len(labels) >= FEWEST_COLUMNS and all(f.is_flag for f in labels) and wide is None:
+    if len(labels) >= FEWEST_COLUMNS and all(f.is_binary for f in labels) and wide is None:
         answers = matrix_plan(found) if melted is None else None
         if answers is not None:
             return answers
-    plan.absent = _absent(plan.value, found)
-    if any(f.name == plan.value and f.about_negatives for f in found):
-        plan.where = f"{quoted(str(plan.value))} >= 0"
+    say_of_value(plan, found)
     if wide is not None:
         labels = labels_of_rows(usable, labels)
     times = [f for f in usable if f.column.family in DATES]
@@ -203,14 +137,15 @@ def planned(source: Source, found: Sequence[Facts]) -> Plan:
     parts = TIME_PARTS if split else DATE_PARTS
     if chosen and chosen[0].column.family in DATES:
         labels = [f for f in labels if not parts.search(f.words)]
+    others = len(chosen) + len(coordinates) + (wide is not None)
     independent = _independent(source, labels)
-    if len(chosen) + len(coordinates) + (wide is not None) + len(independent) >= FEW:
+    if others + len(independent) >= FEW:
         labels = independent
-    room = MOST_MODES - len(chosen) - split - len(coordinates) - (wide is not None)
+    room = MOST_MODES - split - others
     best = sorted(labels, key=lambda f: -f.different)[: max(room, 0)]
     for facts in found:
         if facts in chosen:
-            plan.modes += _split_time(facts)
+            plan.modes += split_time(facts)
         elif facts in best or facts in coordinates:
             plan.modes.append(facts.name)
     for facts in coordinates:
@@ -226,26 +161,6 @@ def planned(source: Source, found: Sequence[Facts]) -> Plan:
     return plan
 
 
-def matrix_plan(found: Sequence[Facts]) -> Plan | None:
-    """Melt a table of which one column names the rows and the others hold numbers; None if it is
-    none.
-    """
-    inside = matrix_columns(found)
-    named = labels_of_rows([f for f in found if f.is_usable and f not in inside], [])
-    if len(inside) < FEWEST_COLUMNS or not named:
-        return None
-    melt = (inside[0].name, inside[-1].name, "column")
-    return Plan([named[0].name, "column"], melt=melt)
-
-
-def _absent(value: str | None, found: Sequence[Facts]) -> str:
-    """Return "missing" where rows without a value would make cells of counts zero."""
-    facts = next((f for f in found if f.name == value), None)
-    counts = facts is not None and facts.column.family is not Family.REAL
-    most = max(MOST_LOST * facts.rows, FOOTNOTES) if facts else 0
-    return "missing" if facts and counts and facts.missing > most else ""
-
-
 def _told_by_labels(
     source: Source, found: Sequence[Facts], usable: Sequence[Facts], labels: Sequence[Facts]
 ) -> str | None:
@@ -254,10 +169,10 @@ def _told_by_labels(
     """
     numbers = [f for f in found if f.is_number_of_cells]
     times = [f for f in usable if f.column.family in (*DATES, Family.CLOCK)]
-    for value in sorted(numbers, key=_plainest_first)[:MOST_COMPARED]:
+    for value in sorted(numbers, key=plainest_first)[:MOST_COMPARED]:
         others = [f for f in (*times, *labels) if f is not value]
         others = [f for f in others if f.column.family is not Family.REAL][:MOST_COMPARED]
-        if CODE.search(value.words) or len(others) < FEW or value.rows > MOST_ROWS_COMPARED:
+        if CODE.search(value.words) or len(others) < FEW or value.rows > MOST_ROWS:
             continue
         if any(f.different > UNIQUE * f.rows for f in others):
             continue
@@ -278,47 +193,6 @@ def _add_large(plan: Plan, usable: Sequence[Facts]) -> None:
             plan.top[facts.name] = KEPT
 
 
-def _plainest_first(facts: Facts) -> tuple[bool, int]:
-    return not facts.is_amount, -facts.different
-
-
-def _plainness(facts: Facts) -> tuple[bool, bool, int]:
-    """Say how plainly a column is the value: by its name, by its place."""
-    return bool(AMOUNT.search(facts.words)), not CODE.search(facts.words), -len(facts.name)
-
-
-def _split_time(facts: Facts) -> list[str]:
-    """Return modes for dates: one that goes on, and the hour of the day."""
-    name = facts.name
-    if facts.column.family is Family.CLOCK:
-        return [f"{name}@1h"]
-    first, last = _moment(facts.low), _moment(facts.high)
-    spec = next(
-        (
-            spec
-            for spec in ("1d", "1w", "1mo", "1y")
-            for period in [Period.parse(spec)]
-            if period and first and last
-            for bins in [period.bins_between(first, last)]
-            if bins <= MOST_USUAL_BINS and (spec == "1y" or bins <= EMPTY * facts.different)
-        ),
-        "1mo",
-    )
-    if facts.timed:
-        one_day = first and last and (last - first).days < FEW
-        return [f"{name}@{'15min' if one_day else spec}", *([] if one_day else [f"{name}@hour"])]
-    plain = facts.column.step or (spec == "1d" and facts.column.family is Family.DATE)
-    return [name] if plain else [f"{name}@{spec}"]
-
-
-def _moment(text: str | None) -> datetime | None:
-    """A point in time as Python has it; None for none, and for years before 1 or beyond 9999."""
-    try:
-        return datetime.fromisoformat(text) if text else None
-    except ValueError:
-        return None
-
-
 def _coordinates(usable: Sequence[Facts]) -> list[Facts]:
     latitudes = [f for f in usable if f.is_coordinate(LATITUDE, 90)]
     longitudes = [f for f in usable if f.is_coordinate(LONGITUDE, 180)]
@@ -329,7 +203,7 @@ def _independent(source: Source, labels: Sequence[Facts]) -> list[Facts]:
     """Leave out labels that follow from others: codes beside names, regions beside places."""
     found = sorted(labels, key=lambda f: -f.different)[:MOST_COMPARED]
     pairs = [(a, b) for i, a in enumerate(found) for b in found[i + 1 :]]
-    if not pairs or found[0].rows > MOST_ROWS_COMPARED:
+    if not pairs or found[0].rows > MOST_ROWS:
         return found
     counts = [f"count(DISTINCT ({a.column.sql}, {b.column.sql}))" for a, b in pairs]
     together = one_row(source.sql(f"SELECT {', '.join(counts)} FROM {SOURCE}"))

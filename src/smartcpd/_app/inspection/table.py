@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from itertools import dropwhile, takewhile
 from typing import Any
 
-from smartcpd._app.inspection.facts import FEW, MOST_MISSING, Facts
-from smartcpd._app.inspection.suggestion import Plan, planned, suggested
+from smartcpd._app.inspection.facts import FEW, MOST_MISSING, ROW_NAMES, Facts
+from smartcpd._app.inspection.plan import Plan
+from smartcpd._app.inspection.suggestion import planned, suggested
 from smartcpd._data.tables.columns import Column, Family
 from smartcpd._data.tables.opening import opened
 from smartcpd._data.tables.reading import as_reading
@@ -111,7 +112,7 @@ def _facts(source: Source) -> list[Facts]:
         )
         facts = []
         for column in columns:
-            different, there, low, high, q05, q95, *counts = (next(found) for _ in range(8))
+            different, there, low, high, q05, q95, negative, timed = (next(found) for _ in range(8))
             examples = _examples(source, column)
             facts.append(
                 Facts(
@@ -123,10 +124,18 @@ def _facts(source: Source) -> list[Facts]:
                     high,
                     (q05, q95),
                     examples,
-                    *counts,
+                    negative,
+                    timed,
+                    column is columns[0] and _is_unnamed(columns),
                 )
             )
     return facts
+
+
+def _is_unnamed(columns: Sequence[Column]) -> bool:
+    """Whether the first column has no name, and the others have."""
+    first, *others = (column.name for column in columns)
+    return bool(ROW_NAMES.fullmatch(first)) and "column1" not in others
 
 
 def _value(column: Column) -> str:

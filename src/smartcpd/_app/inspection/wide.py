@@ -16,17 +16,6 @@ FEWEST_COLUMNS = 3
 """The least number of columns that could be the rows of a mode, whatever their names."""
 
 
-def matrix_columns(found: Sequence[Facts]) -> list[Facts]:
-    """Return the longest run of columns that hold numbers."""
-    runs: list[list[Facts]] = [[]]
-    for facts in found:
-        if facts.is_number and not facts.numbers_rows:
-            runs[-1].append(facts)
-        else:
-            runs.append([])
-    return max(runs, key=len)
-
-
 def wide_columns(found: Sequence[Facts]) -> tuple[str, str, str] | None:
     """Return columns that look like the labels of a mode, and what the mode could be called."""
     runs: list[list[tuple[Facts, str]]] = [[]]
