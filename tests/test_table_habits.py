@@ -124,6 +124,13 @@ HABITS = [
     Habit("things of one row each", "name,doors,seats,gears\n" + lines(
           (f"car {i}", i % 3, i % 4, i % 5) for i in range(40)), 39 + 60 + 80,
           options="--modes name,column --melt doors:gears=column", shape=(40, 3)),
+    Habit("a panel", "firm,year,staff,fires,invest,founded\n" + lines(
+          (c, y, v, (7 * v + y) % 23, v * y / 7, len(c) + 1950) for c, y, v in ROWS),
+          pytest.approx(sum(v * y / 7 for _, y, v in ROWS)),
+          options="--modes firm,year --value invest"),
+    Habit("a panel with names of rows", '"",firm,visit,state\n' + lines(
+          (f"{i // 10 + 1}.{y}", c, y - 2009, v % 3 + 1) for i, (c, y, v) in enumerate(ROWS)),
+          sum(v % 3 + 1 for *_, v in ROWS), options="--modes firm,visit --value state"),
 ]  # fmt: skip
 
 

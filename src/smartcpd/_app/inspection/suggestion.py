@@ -21,6 +21,7 @@ from smartcpd._app.inspection.facts import (
     UNIQUE,
     Facts,
 )
+from smartcpd._app.inspection.grids import ALIKE, MOST_COMPARED, MOST_MODES, MOST_ROWS, grid_plan
 from smartcpd._app.inspection.matrices import matrix_plan, plain_matrix
 from smartcpd._app.inspection.plan import (
     Plan,
@@ -37,11 +38,6 @@ from smartcpd._data.tables.sources import Source
 from smartcpd._data.tables.sql import SOURCE, one_row
 from smartcpd.errors import SmartCPDError
 
-MOST_MODES = 4
-MOST_COMPARED, MOST_ROWS = 10, 2_000_000
-"""How many columns are compared with each other, and over how many rows at most."""
-ALIKE = 1.1
-"""How many more pairs than labels there may be for one label to follow from the other."""
 SOME_RANK = ("--rank", "3")
 OTHER_RANKS = "--rank auto in its place finds the number of components, which takes longer."
 REPEATED = 3
@@ -110,7 +106,7 @@ def planned(source: Source, found: Sequence[Facts]) -> Plan:
         plan.melt = wide
     usable = [facts for facts in found if facts.is_usable and facts.name not in inside]
     if wide is None and melted is None:
-        sure = plain_matrix(found)
+        sure = grid_plan(source, found, usable) or plain_matrix(found)
         if sure is not None:
             return sure
     coordinates = [] if wide or melted else _coordinates(usable)
