@@ -131,6 +131,9 @@ HABITS = [
     Habit("a panel with names of rows", '"",firm,visit,state\n' + lines(
           (f"{i // 10 + 1}.{y}", c, y - 2009, v % 3 + 1) for i, (c, y, v) in enumerate(ROWS)),
           sum(v % 3 + 1 for *_, v in ROWS), options="--modes firm,visit --value state"),
+    Habit("measured in whole numbers", "kind,sex,height,mass,wage\n" + lines(
+          ("abc"[i % 3], "mf"[i % 2], RNG.randint(150, 190), RNG.randint(50, 90), i + 0.5)
+          for i in range(120)), 60 * 120, options="--modes kind,sex --value wage", shape=(3, 2)),
 ]  # fmt: skip
 
 

@@ -30,6 +30,8 @@ FEW_WHOLE = 12
 """Up to so many different whole numbers may be labels if hardly two rows have the same, where their
 name says that they are.
 """
+OFTEN = 10
+"""How many rows a label has on average, where nothing but its numbers says that it is one."""
 UNIQUE = 0.5
 """A column with more different values than this share of the rows identifies them."""
 MOST_COLUMNS = 100
@@ -190,6 +192,16 @@ class Facts:
         """Whether it could be what cells hold if there is one row of each."""
         few = self.missing <= MOST_VALUELESS * self.rows
         return self.is_number and not self.names_rows and self.different >= FEW and few
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether its numbers are rather measured than labels: nothing says that they are labels,
+        and they seldom repeat.
+        """
+        plain = self.column.family is Family.WHOLE and self.column.step is None
+        labels = CODE.search(self.words) or TIME_PARTS.search(self.words)
+        seldom = self.different > FEW_WHOLE and self.rows < OFTEN * self.different
+        return plain and not labels and seldom
 
     def as_mode(self) -> str:
         """Say how the column could be a mode."""

@@ -106,9 +106,9 @@ def planned(source: Source, found: Sequence[Facts]) -> Plan:
         plan.melt = wide
     usable = [facts for facts in found if facts.is_usable and facts.name not in inside]
     if wide is None and melted is None:
-        sure = grid_plan(source, found, usable) or plain_matrix(found)
-        if sure is not None:
-            return sure
+        plain = grid_plan(source, found, usable) or plain_matrix(found)
+        if plain is not None:
+            return plain
     coordinates = [] if wide or melted else _coordinates(usable)
     amounts = [f for f in usable if f.is_value]
     if melted is None and wide is None and amounts:
@@ -134,11 +134,14 @@ def planned(source: Source, found: Sequence[Facts]) -> Plan:
     if chosen and chosen[0].column.family in DATES:
         labels = [f for f in labels if not parts.search(f.words)]
     others = len(chosen) + len(coordinates) + (wide is not None)
+    sure = [f for f in labels if not f.is_doubtful]
+    if wide is None and others + len(sure) >= FEW:
+        labels = sure
     independent = _independent(source, labels)
     if others + len(independent) >= FEW:
         labels = independent
     room = MOST_MODES - split - others
-    best = sorted(labels, key=lambda f: -f.different)[: max(room, 0)]
+    best = sorted(labels, key=_best_to_read)[: max(room, 0)]
     for facts in found:
         if facts in chosen:
             plan.modes += split_time(facts)
@@ -187,6 +190,11 @@ def _add_large(plan: Plan, usable: Sequence[Facts]) -> None:
         if facts.as_mode().startswith("with --top") and len(plan.modes) < MOST_MODES:
             plan.modes.append(facts.name)
             plan.top[facts.name] = KEPT
+
+
+def _best_to_read(facts: Facts) -> tuple[bool, int]:
+    """Order labels: those that tell most before others, and before these too many to read."""
+    return facts.different > KEPT, -facts.different
 
 
 def _coordinates(usable: Sequence[Facts]) -> list[Facts]:
