@@ -131,6 +131,13 @@ HABITS = [
     Habit("a panel with names of rows", '"",firm,visit,state\n' + lines(
           (f"{i // 10 + 1}.{y}", c, y - 2009, v % 3 + 1) for i, (c, y, v) in enumerate(ROWS)),
           sum(v % 3 + 1 for *_, v in ROWS), options="--modes firm,visit --value state"),
+    Habit("a mean and no sum", "station,kind,year,air temp\n" + lines(
+          (c, "ab"[y % 2], y, v) for c, y, v in ROWS + ROWS), TOTAL,
+          options="--modes station,year --value 'air temp' --agg mean"),
+    Habit("a sum or a mean", "station,kind,wage\n" + lines(
+          (c, "ab"[y % 2], v * y / 7) for c, y, v in ROWS + ROWS),
+          pytest.approx(2 * sum(v * y / 7 for _, y, v in ROWS)), "agg='mean' takes the mean",
+          options="--modes station,kind --value wage", shape=(4, 2)),
     Habit("measured in whole numbers", "kind,sex,height,mass,wage\n" + lines(
           ("abc"[i % 3], "mf"[i % 2], RNG.randint(150, 190), RNG.randint(50, 90), i + 0.5)
           for i in range(120)), 60 * 120, options="--modes kind,sex --value wage", shape=(3, 2)),

@@ -54,6 +54,12 @@ AMOUNT = re.compile(
     re.IGNORECASE,
 )
 """Names of columns that hold values rather than labels."""
+INTENSITY = re.compile(
+    r"(^|[^a-z])(temp(erature)?|pressure|speed|humidity|level|score|rating|rate|density|percent(age)?|"
+    r"pct|ratio|index|mean|average|avg|median)s?([^a-z]|$)",
+    re.IGNORECASE,
+)
+"""Names of values of which a sum tells nothing, and a mean does."""
 CODE = re.compile(
     r"(^|[^a-z])(id|code|key|zip|postcode|zone|area|year|month|week|day|hour|weekday|line|row|index|"
     r"entry|number)([^a-z]|$)",
@@ -175,6 +181,11 @@ class Facts:
         # Nobody puts signs between the digits of an identifier.
         measured = self.column.family is Family.REAL or bool(self.column.how)
         return named or (measured and self.different > FEW_NUMBERS)
+
+    @property
+    def is_intensity(self) -> bool:
+        """Whether its values have a mean, and no sum that tells anything."""
+        return self.is_amount and bool(INTENSITY.search(self.words))
 
     @property
     def about_negatives(self) -> str:

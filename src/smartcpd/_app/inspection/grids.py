@@ -55,7 +55,8 @@ def grid_plan(source: Source, found: Sequence[Facts], usable: Sequence[Facts]) -
             dated = facts.column.family in (*DATES, Family.CLOCK)
             plan.modes += split_time(facts) if dated else [facts.name]
             plan.order = plan.order or ("day-first" if facts.column.doubt else "")
-    say_of_value(plan, found)
+    # Periods of dates have several rows.
+    say_of_value(plan, found, one_row={*plan.modes} == {facts.name for facts in grid})
     return plan
 
 

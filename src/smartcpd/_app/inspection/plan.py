@@ -31,6 +31,8 @@ class Plan:
     """The first and the last column of a wide table, and the name of the mode they become."""
     order: str = ""
     """The order of day and month, where it cannot be told."""
+    agg: str = ""
+    """What a cell holds, where its rows should not be added up."""
     absent: str = ""
     """What cells without a value are, where it is not what they are by default."""
     where: str = ""
@@ -49,6 +51,8 @@ class Plan:
             found["melt"] = {name: f"{first}:{last}"}
         if self.order:
             found["date_format"] = self.order
+        if self.agg:
+            found["agg"] = self.agg
         if self.absent:
             found["absent"] = self.absent
         if self.where:
@@ -67,6 +71,8 @@ class Plan:
                 words += [option, joined(f"{name}={what}" for name, what in chosen.items())]
         if self.order:
             words += ["--date-format", self.order]
+        if self.agg:
+            words += ["--agg", self.agg]
         if self.absent:
             words += ["--absent", self.absent]
         if self.where:
@@ -74,9 +80,13 @@ class Plan:
         return words
 
 
-def say_of_value(plan: Plan, found: Sequence[Facts]) -> None:
-    """Say of the value what cells without one are, and leave out the few that are below zero."""
+def say_of_value(plan: Plan, found: Sequence[Facts], *, one_row: bool = False) -> None:
+    """Say of the value whether its mean is meant, unless cells have ``one_row`` each, and what
+    cells without one are, and leave out the few that are below zero.
+    """
     plan.absent = _absent(plan.value, found)
+    if not one_row and any(f.name == plan.value and f.is_intensity for f in found):
+        plan.agg, plan.absent = "mean", ""  # where cells without a row are missing
     if any(f.name == plan.value and f.about_negatives for f in found):
         plan.where = f"{quoted(str(plan.value))} >= 0"
 

@@ -43,6 +43,8 @@ class Measure:
     """The smallest value, if there is any."""
     complete: bool = False
     """Whether every row is known to have a value, which saves looking at each of them again."""
+    chosen: bool = False
+    """Whether the aggregate follows from the column, the user having said none."""
 
     def absent(self, wanted: str | None, melted: bool, most: int) -> tuple[str, str]:
         """Return what cells without rows are, and a sentence where that is a choice.
@@ -67,6 +69,11 @@ class Measure:
             return "unobserved", (
                 f"Cells of the wide table without a {name!r} are missing, not 0; absent='zero' "
                 "makes them 0."
+            )
+        if most > 1 and self.chosen and self.column.family is Family.REAL:
+            return "zero", (
+                f"{name!r} is added up in cells of several rows, and cells without a row are 0; "
+                "agg='mean' takes the mean, and leaves these cells missing."
             )
         if most > 1:
             return "zero", ""
@@ -212,7 +219,8 @@ def measure(agg: str, column: Column | None) -> Measure:
     """Return the measure for the aggregate and the column that the user named."""
     if agg not in AGGREGATES:
         raise InvalidParameterError(f"agg must be one of {', '.join(AGGREGATES)}; got {agg!r}.")
-    if agg == "auto":
+    chosen = agg == "auto"
+    if chosen:
         agg = "count" if column is None else "sum"
     if column is None:
         if agg in ("sum", "mean"):
@@ -225,7 +233,7 @@ def measure(agg: str, column: Column | None) -> Measure:
             f"Column {column.name!r} holds {column.family}, which cannot be a value; choose a "
             "column of numbers."
         )
-    return Measure(agg, column)
+    return Measure(agg, column, chosen=chosen)
 
 
 def _smallest(values: np.ndarray) -> np.ndarray:
