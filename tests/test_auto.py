@@ -326,7 +326,8 @@ class TestRepair:
         ]
         found = flaws(factors)
         assert found.diverging == [(0, 1)]
-        assert "cancel each other" in str(found)
+        # Their numbers are not those that people see, which go by shares.
+        assert str(found).startswith("Two components grow without bound and cancel each other")
 
     def test_a_repair_leads_to_the_optimum(self):
         damaged = self.damaged()

@@ -443,6 +443,11 @@ class TestBadInput:
         assert "--absent must be 'zero'" in self.refused(run, *words, "--absent", "nothing")
         where = ("--where", "area = 1", "--force")
         assert "leave it out of --modes" in self.refused(run, *words, *where)
+        assert (
+            in_flags("in common (n_init=5, consensus=True)")
+            == "in common (--n-init 5, --consensus)"
+        )
+        assert in_flags("raise max_time for a closer fit") == "raise --max-time for a closer fit"
         assert in_flags("Use loss='poisson', or absent='unobserved' if nobody looked.") == (
             "Use --loss 'poisson', or --absent missing if nobody looked."
         )

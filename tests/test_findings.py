@@ -34,7 +34,7 @@ class TestTheSentence:
         two, three = (Findings(some, some[0], 0.01, lambda *_: 0.0, 3) for some in (runs[:2], runs))
         assert not two.confirmed
         assert (
-            "Not confirmed: 2 of 2 runs ended with these components, and so little"
+            "Not confirmed: 2 of 2 runs ended with these components, and with so little"
             in two.told.sentence
         )
         assert two.told.found == 1
@@ -54,7 +54,7 @@ class TestTheSentence:
     def test_of_runs_that_ended_elsewhere(self, other):
         found = findings(run(1.0, "start 1"), other)
         assert not found.confirmed
-        assert "Not confirmed: none of the 1 other runs" in found.told.sentence
+        assert "Not confirmed: the other run did not end with these" in found.told.sentence
 
     @pytest.mark.parametrize("shared", ["a compressed tensor", "a sample", "start 1"])
     def test_of_runs_that_have_something_in_common(self, shared):
@@ -62,6 +62,10 @@ class TestTheSentence:
         assert not found.confirmed
         assert "Not confirmed: 2 of 2 runs ended with these components" in found.told.sentence
         assert f"but they share {shared}" in found.told.sentence
+
+    def test_of_runs_that_have_several_things_in_common(self):
+        found = findings(run(1.0, "a", "b", "c"), run(1.0, "a", "b", "c"))
+        assert "but they share a, b and c, so" in found.told.sentence
 
     def test_of_a_child_its_parents_and_a_stranger(self):
         one, two, child = run(1.2, "start 1"), run(1.1, "start 2"), run(1.0, "start 1", "start 2")

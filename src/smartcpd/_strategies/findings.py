@@ -108,13 +108,15 @@ class Findings:
             )
         same = self._same
         if len(found) > 1:
-            why = f"{len(found)} of {n} runs ended with these components, and so little data "
-            why += f"a parameter takes {self.needed} to tell chance from a find"
+            why = f"{len(found)} of {n} runs ended with these components, and with so little data "
+            why += f"for each parameter it takes {self.needed} to tell a find from chance"
         elif len(same) > 1:
             names = [name for run in same for name in run.origins]
             shared = sorted({name for name in names if names.count(name) > 1})
             why = f"{len(same)} of {n} runs ended with these components, but they share "
-            why += " and ".join(shared)
+            why += " and ".join(filter(None, [", ".join(shared[:-1]), *shared[-1:]]))
+        elif n - 1 == 1:
+            why = "the other run did not end with these components at this loss"
         else:
             why = f"none of the {n - 1} other runs ended with these components at this loss"
         return f"Not confirmed: {why}, so a better solution may exist; {ADVICE}."

@@ -36,13 +36,16 @@ class Flaws(NamedTuple):
         return bool(self.dead or self.twins)
 
     def __str__(self) -> str:
-        """A remark for people, or nothing."""
-        pairs = ", ".join(f"{i} and {j}" for i, j in self.diverging)
+        """A remark for people, or nothing. It names no component, since they are put in the order
+        of their shares only later.
+        """
+        pairs = len(self.diverging)
         if not pairs:
             return ""
+        which = "Two components" if pairs == 1 else f"{pairs} pairs of components"
         return (
-            f"Components {pairs} grow without bound and cancel each other: this rank has no best "
-            "model. Use a lower rank, or constraint='nonnegative'."
+            f"{which} grow without bound and cancel each other: this rank has no best model. Use a "
+            "lower rank, or constraint='nonnegative'."
         )
 
 

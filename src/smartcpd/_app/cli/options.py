@@ -23,8 +23,8 @@ FLAGS = {
 """The options that have another name than the parameters of the library that they stand for."""
 
 PARAMETER = re.compile(
-    r"\b(absent|agg|allow_lost_rows|bins|constraint|cv|date_format|decimal|delimiter|encoding|fiber_mode|header|"
-    r"holdout|loss|losses|max_time|melt|modes|n_init|n_jobs|n_restarts|n_threads|na|random_state|rank|"
+    r"\b(absent|agg|allow_lost_rows|bins|consensus|constraint|cv|date_format|decimal|delimiter|"
+    r"encoding|fiber_mode|header|holdout|loss|losses|max_time|melt|modes|n_init|n_jobs|n_restarts|n_threads|na|random_state|rank|"
     r"rest|thousands|top|value|where)=(True\b|(?=[,).\s])|\{'([^']*)': '?([^'}]*)'?\})?"
 )
 """What messages of the library say of parameters that options stand for."""
@@ -69,6 +69,8 @@ def in_flags(sentence: str) -> str:
         ),
         ("(mask=, SparseTensor(missing=))", "(rows with a count of 0, and --absent missing)"),
         ("absent='unobserved'", "--absent missing"),
+        ("raise max_time for", "raise --max-time for"),
+        ("raise max_epochs for", "in Python, raise max_epochs for"),
         ("header=False", "--no-header"),
         ("header=True", "--header"),
     ):
