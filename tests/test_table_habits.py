@@ -74,7 +74,7 @@ HABITS = [
           options="--modes station,year --value 'sum paid' --where '\"sum paid\" >= 0'"),
     Habit("frost", HEADER.replace("rain", "tempMin")
           + lines((c, y, -v if y == 2012 and c == "Bern" else v) for c, y, v in ROWS),
-          TOTAL - 2 * REFUND, options="--modes station,year --value tempMin"),
+          TOTAL - 2 * REFUND, options="--modes station,year --value tempMin --absent missing"),
     Habit("totals", HEADER + lines(ROWS + BY_YEAR), 2 * TOTAL, "is the sum of", shape=(5, 10)),
     Habit("spellings", HEADER + lines((c.upper() if y > 2018 else c, y, v) for c, y, v in ROWS),
           says="differ in upper and lower case", shape=(8, 10)),
@@ -231,6 +231,14 @@ def test_labels_with_a_number_before_them_are_no_value(tmp_path):
     found = check_table(str(path))
     assert found["columns"][0]["advice"] == "yes"
     assert "--modes kind,year --value rain" in found["command"]
+
+
+def test_a_list_of_codes_and_names_has_no_modes(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text(
+        "code,name\n" + lines((f"{c}{i}", f"{c} {i}") for i, (c, *_) in enumerate(ROWS))
+    )
+    assert check_table(str(path))["command"] is None
 
 
 def test_a_yes_without_any_no_leaves_the_other_cells_empty(tmp_path):

@@ -28,7 +28,7 @@ FEW_NUMBERS = 50
 """Up to so many different real numbers may be labels."""
 FEW_WHOLE = 12
 """Up to so many different whole numbers may be labels if hardly two rows have the same, where their
-name says that they are.
+name says that they are, and so many names of which no two rows have the same.
 """
 OFTEN = 10
 """How many rows a label has on average, where nothing but its numbers says that it is one."""
@@ -249,7 +249,7 @@ class Facts:
         if self.names_rows:
             return 0
         if self.column.family is not Family.WHOLE or self.column.step is not None:
-            return FEW_NUMBERS
+            return FEW_WHOLE if self.different == self.rows else FEW_NUMBERS
         return FEW_WHOLE if CODE.search(self.words) else 0
 
     @property

@@ -85,8 +85,11 @@ def say_of_value(plan: Plan, found: Sequence[Facts], *, one_row: bool = False) -
     cells without one are, and leave out the few that are below zero.
     """
     plan.absent = _absent(plan.value, found)
-    if not one_row and any(f.name == plan.value and f.is_intensity for f in found):
-        plan.agg, plan.absent = "mean", ""  # where cells without a row are missing
+    if any(f.name == plan.value and f.is_intensity for f in found):
+        # Cells without a row are missing where the mean is taken, or where numbers are real.
+        whole = any(f.name == plan.value and f.column.family is not Family.REAL for f in found)
+        plan.agg = "" if one_row else "mean"
+        plan.absent = "missing" if one_row and whole else ""
     if any(f.name == plan.value and f.about_negatives for f in found):
         plan.where = f"{quoted(str(plan.value))} >= 0"
 

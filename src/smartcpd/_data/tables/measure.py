@@ -88,8 +88,8 @@ class Measure:
                 "missing, not 0; absent='zero' makes them 0."
             )
         return "zero", (
-            f"Cells without a row are 0, as {name!r} holds counts; absent='missing' makes them "
-            "missing."
+            f"Cells without a row are 0, as {name!r} holds whole numbers, as counts are; "
+            "absent='missing' makes them missing."
         )
 
     @property
