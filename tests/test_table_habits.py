@@ -241,6 +241,16 @@ def test_a_list_of_codes_and_names_has_no_modes(tmp_path):
     assert check_table(str(path))["command"] is None
 
 
+def test_labels_that_can_be_read_come_before_those_of_which_there_are_too_many(tmp_path):
+    path = tmp_path / "table.csv"
+    rows = [(f"plane {i % 600}", f"line {i % 6}", RNG.choice(CITIES)) for i in range(2400)]
+    path.write_text(
+        "plane,airline,origin,destination,kind\n"
+        + lines((*row, RNG.choice(CITIES), RNG.choice("abc")) for row in rows)
+    )
+    assert " --modes airline,origin,destination,kind " in check_table(str(path))["command"]
+
+
 def test_a_yes_without_any_no_leaves_the_other_cells_empty(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text(HEADER + lines((c, y, "yes") for c, y, v in ROWS if v > 40))

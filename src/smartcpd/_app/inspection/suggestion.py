@@ -205,7 +205,8 @@ def _coordinates(usable: Sequence[Facts]) -> list[Facts]:
 
 def _independent(source: Source, labels: Sequence[Facts]) -> list[Facts]:
     """Leave out labels that follow from others: codes beside names, regions beside places."""
-    found = sorted(labels, key=lambda f: -f.different)[:MOST_COMPARED]
+    found = sorted(labels, key=_best_to_read)[:MOST_COMPARED]
+    found.sort(key=lambda f: -f.different)
     pairs = [(a, b) for i, a in enumerate(found) for b in found[i + 1 :]]
     if not pairs or found[0].rows > MOST_ROWS:
         return found
@@ -214,7 +215,8 @@ def _independent(source: Source, labels: Sequence[Facts]) -> list[Facts]:
     out: set[str] = set()
     for (a, b), count in zip(pairs, together, strict=True):
         by_chance = REPEATED * a.different > a.rows
-        if by_chance or count > ALIKE * a.different or a.name in out:
+        too_many = b.different <= KEPT < a.different  # the others are the better mode
+        if by_chance or too_many or count > ALIKE * a.different or a.name in out:
             continue
         same = count <= ALIKE * b.different
         named = re.search(r"(?i)\bname\b", b.words) and not re.search(r"(?i)\bname\b", a.words)
