@@ -9,7 +9,13 @@ import smartcpd
 from smartcpd import SmartCPD, SparseTensor
 from smartcpd._fitting.fit import fit
 from smartcpd._inference.rank_check.check import checked_rank
-from smartcpd._inference.rank_check.trials import Clock, Trials
+from smartcpd._inference.rank_check.trials import (
+    LEAST_SECONDS,
+    SHARE_OF_FIT,
+    Clock,
+    Trials,
+    least_seconds,
+)
 from smartcpd._inference.rank_check.verdict import RankVerdict, Suits
 from smartcpd._inference.selection.folds import one_fold
 from smartcpd.errors import InvalidDataError
@@ -69,6 +75,11 @@ def test_columns_without_structure():
     found = verdict(rng.poisson(3000 * np.einsum("i,j,k->ijk", *shares)), 6)
     assert (found.suits, found.better) == (Suits.HIGH, 1)
     assert "1 component predicts held-out cells as well as 6" in found.headline
+
+
+@pytest.mark.parametrize("so_far", [0.0, 0.5, 1.5, 3.0, 1000.0])
+def test_a_check_takes_no_more_than_its_share_of_a_short_command(so_far):
+    assert 0.0 <= least_seconds(so_far) <= min(SHARE_OF_FIT * so_far, LEAST_SECONDS)
 
 
 def test_too_little_data_gives_no_verdict():

@@ -4,21 +4,28 @@ Planted data of ranks 2 to 8, a seed each, is fitted at the true rank, at half o
 many components; the verdict should be "well", "too low" and "too high". Where time or data did not
 suffice it is "unknown", which is counted apart. Columns without structure are fitted with ten
 components. The rules were chosen on other seeds (0 to 19) than these (from 1100). The time of the
-check is one of processors, as a share of what it may take: a third of the fit, or 0.75 s.
+check is one of processors, as a share of what it may take: a third of the fit, or 0.75 s. Then the
+command line fits some of the data, in a process of its own each: the time of the check there is one
+of the clock, as a share of all else that the command does.
 """
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from benchmarks.results import Result, Row, Spread, Verdict
 from benchmarks.selecting import SHAPE, gamma
-from smartcpd import SparseTensor, datasets
+from smartcpd import SparseTensor, datasets, write
 from smartcpd._fitting.fit import fit
 from smartcpd._inference.rank_check.check import checked_rank
 from smartcpd._inference.rank_check.trials import LEAST_SECONDS, SHARE_OF_FIT
@@ -82,6 +89,44 @@ def judged(X: object, rank: int, loss: str, seed: int) -> tuple[RankVerdict, flo
     return verdict, (time.process_time() - middle) / allowed
 
 
+def commanded(X: object, rank: int, loss: str, folder: Path) -> tuple[str, float]:
+    """The verdict of a command, and the seconds of its check over those of all else."""
+    source, out = folder / "X.npz", folder / "out"
+    write(source, X)
+    options = ["--rank", str(rank), "--loss", loss, "--out", str(out), "--force", "--quiet"]
+    began = time.perf_counter()
+    command = [sys.executable, "-m", "smartcpd", "fit", str(source), *options]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    whole = time.perf_counter() - began
+    verdict = json.loads((out / "model.json").read_text())["run"]["rank"]
+    return verdict["suits"], verdict["seconds"] / (whole - verdict["seconds"])
+
+
+def run_commands(seeds: range) -> Iterator[Result]:
+    """Yield how long the check of a command takes, beside all else that it does."""
+    shares, right = [], 0
+    with tempfile.TemporaryDirectory() as folder:
+        for kind in KINDS:
+            commanded(kind.make(2, 999), 2, kind.loss, Path(folder))  # compiles
+            own = []
+            for seed in seeds:
+                rank = RANKS[seed % len(RANKS)]
+                X = kind.make(rank, seed)
+                for size, asked in sizes(rank).items():
+                    suits, share = commanded(X, asked, kind.loss, Path(folder))
+                    own.append(share)
+                    right += suits == str(WANTED[size])
+            yield Row("Commands", {"data": kind.name, "check over all else": Spread.of(own)})
+            shares += own
+    yield Verdict("commands: check over all else, at most", max(shares), 1 / 3, at_most=True)
+    yield Verdict(f"commands: right verdicts, of {len(shares)}", right, 0.9 * len(shares))
+
+
+def sizes(rank: int) -> dict[str, int]:
+    """The ranks of the fits of data of one rank."""
+    return {"half": max(1, rank // 2), "true": rank, "twice": 2 * rank}
+
+
 def run(quick: bool = False, seeds: range | None = None) -> Iterator[Result]:
     seeds = seeds or range(FIRST_SEED, FIRST_SEED + (3 if quick else SEEDS))
     for kind in KINDS:
@@ -91,7 +136,7 @@ def run(quick: bool = False, seeds: range | None = None) -> Iterator[Result]:
         for seed in seeds:
             rank = RANKS[seed % len(RANKS)]
             X = kind.make(rank, seed)
-            for size, own in (("half", max(1, rank // 2)), ("true", rank), ("twice", 2 * rank)):
+            for size, own in sizes(rank).items():
                 verdict, share = judged(X, own, kind.loss, seed)
                 told[size][str(verdict.suits)] += 1
                 shares.append(share)
@@ -124,3 +169,4 @@ def run(quick: bool = False, seeds: range | None = None) -> Iterator[Result]:
         sum(flagged),
         RIGHT / SEEDS * len(seeds),
     )
+    yield from run_commands(seeds[: 1 if quick else 7])

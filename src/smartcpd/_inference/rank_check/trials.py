@@ -46,7 +46,8 @@ PRUNING_ROUNDS = 4
 """Rounds in which components are left out; those of a round are judged one by one."""
 SHARE_OF_FIT, LEAST_SECONDS = 1 / 3, 0.75
 """The time that the check may take: this share of the time of the fit, or so many seconds of the
-processors together, whichever is more."""
+processors together, whichever is more; the latter only up to the same share of all that the process
+has done so far, so that a command for a small table is not held up."""
 TINY = 1e-300
 
 
@@ -57,7 +58,7 @@ class Clock:
 
     def __init__(self, fit_seconds: float) -> None:
         self._wall = working_clock() + SHARE_OF_FIT * fit_seconds
-        self._busy = self._processors() + LEAST_SECONDS
+        self._busy = self._processors() + least_seconds(time.process_time())
 
     @property
     def over(self) -> bool:
@@ -67,6 +68,13 @@ class Clock:
     def _processors() -> float:
         """Seconds of the processors without those of compilation, which a second run has not."""
         return time.process_time() - compilation.so_far
+
+
+def least_seconds(so_far: float) -> float:
+    """Return the seconds of the processors that the check may take, however short the fit was,
+    after so many of the process.
+    """
+    return min(LEAST_SECONDS, SHARE_OF_FIT * so_far)
 
 
 @dataclass(frozen=True, eq=False)
