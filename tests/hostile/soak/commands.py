@@ -22,12 +22,12 @@ from ledger import Ledger
 
 from smartcpd import datasets
 from smartcpd._app.cli import main
+from smartcpd._app.run_folder import RunFolder
 
 PATIENCE = 10.0
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
 CODES = {signal.SIGINT: (130, -2), signal.SIGTERM: (143, -15), signal.SIGKILL: (-9,)}
 """How a program ends that a signal has ended; negative before it has begun and at its very end."""
-CHECKPOINT = Path("checkpoint") / "checkpoint.json"
 INPUTS = ("x.npy", "x.csv", "x.tns")
 
 
@@ -77,7 +77,8 @@ def disturbed(name: str, solver: str, folder: Path, chance: random.Random, ledge
         ledger.fail(repeat, f"undisturbed: {said.read_text()}")
         return
     for number in range(8):
-        resume = ["--resume"] if (out / CHECKPOINT).exists() else []
+        # A kill may leave a checkpoint without a beginning, and the next run has one of its own.
+        resume = ["--resume"] if RunFolder(out).resumable else []
         pid = called(words(name, out, solver) + resume, said)
         ledger.count("commands")
         wait = chance.uniform(0, 1.3 * seconds) if number < 7 else 120.0
@@ -105,7 +106,7 @@ def _complete(out: Path) -> bool:
         return False
     run = json.loads(header.read_text())["run"]
     # A kill may leave the folder of a checkpoint behind, of which nothing can be resumed any more.
-    return not run["status"]["interrupted"] and not (out / CHECKPOINT).exists()
+    return not run["status"]["interrupted"] and not RunFolder(out).resumable
 
 
 def run(seed: int, count: int, seconds: float, ledger: Ledger, folder: Path) -> None:
