@@ -59,7 +59,8 @@ OFTEN, CROWDED_FOUND = 1 / 3, 3
 """
 CELLS_A_PARAMETER, NEEDED, NEEDED_OFTEN = 20, 3, 1 / 2
 """With fewer observed cells a parameter than this, poor solutions are found again by chance: more
-runs must agree, and a larger share of them."""
+runs must agree, and a larger share of them. Where runs end apart, as many must agree before a
+search is over."""
 NOTHING_LEFT = 1.1
 """The dispersion up to which a fit says that another solution could find little more."""
 DISPERSED = 1.5
@@ -166,9 +167,11 @@ class DenseSearch:
             n_found = sum(run.loss - best.loss <= margin for run in self.runs)
             often = n_found >= max(CROWDED_FOUND, OFTEN * len(self.runs))
             return often and not self._findings(best).rivals
-        share = NEEDED_OFTEN if self._says_little else OFTEN
         findings = self._findings(best)
-        return findings.confirmed and len(findings.found) >= share * len(self.runs)
+        share = NEEDED_OFTEN if self._says_little else OFTEN
+        n_found, n_runs = len(findings.found), len(self.runs)
+        often = n_found >= max(NEEDED, share * n_runs)
+        return findings.confirmed and (often or n_found == n_runs)
 
     @property
     def _says_little(self) -> bool:

@@ -32,7 +32,7 @@ HEAT_STEPS = 20
 one before, and half of the starts go on."""
 LAST_STEPS = 200
 """Number of steps of the winner of a race on a part, at the most."""
-MOST_STARTS = 16
+MOST_STARTS = 32
 """The largest number of starts of a race."""
 
 
