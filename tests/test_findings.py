@@ -1,11 +1,16 @@
 """What runs say together about a solution: never more than is known."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from smartcpd import datasets
 from smartcpd._fitting.fit import fit
-from smartcpd._strategies.findings import ALONE, Findings, Run, n_different
+from smartcpd._methods.base import Result
+from smartcpd._problem.history import Finding, History, Status
+from smartcpd._strategies import restarts
+from smartcpd._strategies.findings import ALONE, CHANGED, Findings, Run, n_different
 
 RNG = np.random.default_rng(0)
 FACTORS = [RNG.random((n, 3)) ** 3 for n in (12, 11, 10)]
@@ -108,3 +113,25 @@ class TestEveryFit:
     def test_from_several_starts_of_a_method_compares_them(self):
         found = fit(self.X, 2, "poisson", solver="mm", n_init=2, random_state=0, tol=1e-4)
         assert "Found independently by 2 of 2 runs" in found.status.reason
+
+
+class TestWhatGoesOn:
+    def test_a_fit_that_goes_on_after_its_search_says_what_that_found(self, monkeypatch):
+        monkeypatch.setattr(restarts, "FAR_OF_LITTLE", 0.0)  # some gradient is always left
+        X = datasets.events((40, 30, 20), 3, 3000, random_state=0).data
+        found = fit(X, 3, "poisson", random_state=0, progress=False)
+        phases = {record.phase for record in found.history}
+        assert "search 2" in phases
+        assert any(phase.startswith("on: ") for phase in phases)
+        assert "a single run" not in found.status.reason
+        assert found.status.found >= 2
+
+    def test_what_has_other_components_is_not_what_runs_found(self):
+        told = Finding("Found independently by 2 of 2 runs.", 2)
+        before, same, other = (
+            Result(factors, History(), Status(True, "It settled."))
+            for factors in (FACTORS, [F[:, ::-1] * 1.01 for F in FACTORS], OTHERS)
+        )
+        before = replace(before, finding=told)
+        assert restarts._told_as(before, same).finding == told
+        assert restarts._told_as(before, other).finding == CHANGED

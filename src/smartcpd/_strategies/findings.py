@@ -28,6 +28,11 @@ ADVICE = "compare fits with other seeds, or with n_init=5"
 ALONE = Finding(
     f"Not confirmed: a single run led to it, so a better solution may exist; {ADVICE}.", 1
 )
+CHANGED = Finding(
+    "Not confirmed: the last steps replaced some of the components that the runs had found, so a "
+    f"better solution may exist; {ADVICE}.",
+    1,
+)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from smartcpd._common.factors import same_components
 from smartcpd._common.stacked import stack
 from smartcpd._kernels.uninterrupted import interrupts_recognised
 from smartcpd._methods.base import Comparison, Ended, Epoch, Method, Observer, Result, Settings
@@ -22,7 +23,7 @@ from smartcpd._problem.history import Finding
 from smartcpd._problem.problem import Problem
 from smartcpd._strategies.auto import from_a_start
 from smartcpd._strategies.base import Strategy
-from smartcpd._strategies.findings import ALONE, Findings, Run
+from smartcpd._strategies.findings import ALONE, CHANGED, Findings, Run
 from smartcpd._strategies.last_seen import LastSeen
 from smartcpd._strategies.repair import flaws, repaired
 from smartcpd._strategies.sequence import FitSequence
@@ -175,9 +176,8 @@ class Restarts:
             start = self._inside(repaired(best.result.factors, found, self._exact, rng))
             settings = self._kept(f"{prefix}repair-{number}")
             sequence = FitSequence.after(settings, self._observe, best.result.history)
-            again = self._scored(
-                sequence.run(self.repairs, self.problem, rng, start, prefix="repaired: ")
-            )
+            run = sequence.run(self.repairs, self.problem, rng, start, prefix="repaired: ")
+            again = self._scored(_told_as(best.result, run))
             if not again.objective < best.objective:
                 break
             best, found = again, flaws(again.result.factors)
@@ -192,8 +192,9 @@ class Restarts:
         """Return the result with exact rows in its first mode, if they are at hand.
 
         Rows that gain much by it show that the descent was slow, not done, and so does a gradient
-        that is left; it then goes on.
+        that is left; it then goes on, unless that has gained nothing before.
         """
+        gains_little = False
         for number in range(MOST_RETURNS + 1):
             found = with_settled_rows(self.problem, best.result, self.settings.n_threads)
             again = None if found is None else self._scored(found)
@@ -201,16 +202,18 @@ class Restarts:
                 return best
             gain, best = best.objective - again.objective, again
             resolution = CellSample(self.problem).resolution(stack(best.result.factors))
-            enough = gain <= self.settings.stopping.tol * resolution
-            is_done = enough and self._residual(best) <= self._far
+            little = self.settings.stopping.tol * resolution
+            is_done = gain <= little and (gains_little or self._residual(best) <= self._far)
             if is_done or self.repairs is None or number == MOST_RETURNS:
                 return best
             settings = self._kept(f"return-{number}")
             sequence = FitSequence.after(settings, self._observe, best.result.history)
             factors = best.result.factors
-            on = self._scored(sequence.run(self.repairs, self.problem, rng, factors, prefix="on: "))
+            run = sequence.run(self.repairs, self.problem, rng, factors, prefix="on: ")
+            on = self._scored(_told_as(best.result, run))
             if not on.objective < best.objective:
                 return best
+            gains_little = best.objective - on.objective <= little
             best = on
         return best
 
@@ -294,3 +297,13 @@ class Restarts:
     @property
     def _exact(self) -> Objective:
         return objective_of(self.problem.storage, self.problem.loss, self.settings.n_threads)
+
+
+def _told_as(before: Result, after: Result) -> Result:
+    """Return a result of steps that began at another one, with what was found out about that one
+    while its components are the same.
+    """
+    if before.finding is None:
+        return after
+    same = same_components(before.factors, after.factors)
+    return replace(after, finding=before.finding if same else CHANGED)
