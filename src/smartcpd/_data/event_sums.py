@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,10 +13,14 @@ from smartcpd._kernels.event_curvature import compiled_event_curvature_pass
 from smartcpd._kernels.events import CHUNK, compiled_event_pass
 from smartcpd._kernels.expected_counts import compiled_count_pass
 from smartcpd._kernels.lanes import padded
+from smartcpd._kernels.paired_events import compiled_paired_pass
 from smartcpd.losses import Loss
+from smartcpd.losses.base import EPS
 
 EVENTS_WORTH_THREADS = 1 << 14
 MAX_GROUPS = 8
+MOST_PAIRED = 1 << 24
+"""Up to so many events are sorted into pairs, which takes as much memory again."""
 
 
 class Sum(NamedTuple):
@@ -91,15 +95,22 @@ def scaled_event_sum(events: Events, loss: Loss, part: str, A: np.ndarray, n_thr
     wide = padded(A)
     values = np.zeros(n_groups)
     S = np.zeros((n_groups, *wide.shape))
-    compiled = compiled_count_pass(len(events.shape))
-    where = events.unpack_block("float64"), events.handle(), offsets(events.shape)
-    blocks = loss.value_block("float64", part), loss.derivative_block("float64", part)
+    compiled: Any
+    given: tuple[Any, ...]
+    terms: tuple[Any, ...]
+    if part == "surplus" and loss.events_are_logs and len(events) <= MOST_PAIRED:
+        pairs = events.paired
+        compiled, bounds = compiled_paired_pass(), pairs.bounds(n_groups)
+        given, terms = pairs.given, (EPS,)
+    else:
+        compiled = compiled_count_pass(len(events.shape))
+        given = events.unpack_block("float64"), events.handle(), offsets(events.shape)
+        blocks = loss.value_block("float64", part), loss.derivative_block("float64", part)
+        terms = (*blocks, loss.params)
 
     def work(first: int, end: int) -> None:
         groups = slice(first, end)
-        compiled(
-            *where, bounds[first : end + 1], *blocks, loss.params, wide, values[groups], S[groups]
-        )
+        compiled(*given, bounds[first : end + 1], *terms, wide, values[groups], S[groups])
 
     share(work, n_groups, n_threads if len(events) >= EVENTS_WORTH_THREADS else 1)
     return Sum(float(values.sum()), -S.sum(axis=0)[:, : A.shape[1]])

@@ -29,6 +29,8 @@ IntegerMatrix = Annotated[Any, types.int64[:, ::1]]
 IntegerStack = Annotated[Any, types.int64[:, :, ::1]]
 Rows = Annotated[Any, types.uint32[:, ::1]]
 """Rows of cells in the stacked factors."""
+Places = Annotated[Any, types.uint32[::1]]
+"""Numbers of rows in a table."""
 Double = Annotated[Any, types.float64]
 Doubles = Annotated[Any, types.float64[::1]]
 DoubleMatrix = Annotated[Any, types.float64[:, ::1]]

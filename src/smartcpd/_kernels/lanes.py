@@ -1,8 +1,8 @@
-"""Eight numbers at once.
+"""Several numbers at once: eight, or as many as a cache line has.
 
 The loops over nonzeros spend their time on short rows, one number a component. Compilers do not
 vectorise loops that short; values of this type are vectors to begin with. Arrays read by them have
-rows padded with zeros to a multiple of eight.
+rows padded with zeros to a multiple of their number.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _FLAGS = ("contract", "nsz", "arcp", "reassoc", "afn")
 _INDEX = ir.IntType(32)
 
 
-def padded(A: np.ndarray, dtype: str = "float64") -> np.ndarray:
+def padded(A: np.ndarray, dtype: str = "float64", lanes: int = LANES) -> np.ndarray:
     """A copy of A with columns of zeros added, up to a multiple of the lanes.
 
     It starts at a cache line, since lanes that straddle two take twice as long.
     """
-    width = -(-A.shape[1] // LANES) * LANES
+    width = -(-A.shape[1] // lanes) * lanes
     n_bytes = A.shape[0] * width * np.dtype(dtype).itemsize
     buffer = np.zeros(n_bytes + CACHE_LINE, np.uint8)
     first = -buffer.__array_interface__["data"][0] % CACHE_LINE
@@ -36,25 +36,29 @@ def padded(A: np.ndarray, dtype: str = "float64") -> np.ndarray:
     return out
 
 
-class LanesType(types.Type):
-    """Eight floating-point numbers in a register."""
+def lanes_of_a_line(dtype: Any) -> int:
+    """Number of lanes that a cache line has in some precision."""
+    return CACHE_LINE // np.dtype(str(dtype)).itemsize
 
-    def __init__(self, dtype: Any) -> None:
+
+class LanesType(types.Type):
+    """Some floating-point numbers in a register."""
+
+    def __init__(self, dtype: Any, count: int = LANES) -> None:
         self.dtype = dtype
-        super().__init__(name=f"Lanes({dtype})")
+        self.count = count
+        super().__init__(name=f"Lanes({dtype}, {count})")
 
 
 @register_model(LanesType)
 class _LanesModel(PrimitiveModel):
     def __init__(self, dmm: Any, fe_type: Any) -> None:
         item = ir.DoubleType() if fe_type.dtype == types.float64 else ir.FloatType()
-        super().__init__(dmm, fe_type, ir.VectorType(item, LANES))
+        super().__init__(dmm, fe_type, ir.VectorType(item, fe_type.count))
 
 
-@intrinsic
-def load(typing_context: Any, array: Any, row: Any, column: Any) -> Any:
-    """The lanes of a C-contiguous matrix that start at (row, column)."""
-    out = LanesType(array.dtype)
+def _loading(array: Any, row: Any, column: Any, count: int) -> Any:
+    out = LanesType(array.dtype, count)
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         kind = context.get_data_type(out)
@@ -62,6 +66,18 @@ def load(typing_context: Any, array: Any, row: Any, column: Any) -> Any:
         return builder.load(place, align=_item_bytes(array), typ=kind)
 
     return out(array, row, column), build
+
+
+@intrinsic
+def load(typing_context: Any, array: Any, row: Any, column: Any) -> Any:
+    """The lanes of a C-contiguous matrix that start at (row, column)."""
+    return _loading(array, row, column, LANES)
+
+
+@intrinsic
+def load_line(typing_context: Any, array: Any, row: Any, column: Any) -> Any:
+    """The lanes of a cache line of a C-contiguous matrix, which starts at (row, column)."""
+    return _loading(array, row, column, lanes_of_a_line(array.dtype))
 
 
 @intrinsic
@@ -77,18 +93,28 @@ def store(typing_context: Any, array: Any, row: Any, column: Any, lanes: Any) ->
     return types.void(array, row, column, lanes), build
 
 
-@intrinsic
-def fill(typing_context: Any, number: Any) -> Any:
-    """The same number in every lane."""
-    out = LanesType(number)
+def _filling(number: Any, count: int) -> Any:
+    out = LanesType(number, count)
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         kind = context.get_data_type(out)
         nothing = ir.Constant(kind, ir.Undefined)
         first = builder.insert_element(nothing, args[0], ir.Constant(_INDEX, 0))
-        return builder.shuffle_vector(first, nothing, _positions([0] * LANES))
+        return builder.shuffle_vector(first, nothing, _positions([0] * count))
 
     return out(number), build
+
+
+@intrinsic
+def fill(typing_context: Any, number: Any) -> Any:
+    """The same number in every lane."""
+    return _filling(number, LANES)
+
+
+@intrinsic
+def fill_line(typing_context: Any, number: Any) -> Any:
+    """The same number in every lane of a cache line."""
+    return _filling(number, lanes_of_a_line(number))
 
 
 @intrinsic
@@ -97,7 +123,7 @@ def total(typing_context: Any, lanes: Any) -> Any:
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         part = args[0]
-        width = LANES // 2
+        width = lanes.count // 2
         while width:
             nothing = ir.Constant(part.type, ir.Undefined)
             low = builder.shuffle_vector(part, nothing, _positions(range(width)))

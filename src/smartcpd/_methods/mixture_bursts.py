@@ -11,10 +11,11 @@ from smartcpd._common.stacked import offsets
 from smartcpd._data.storage import SparseTensor
 from smartcpd._kernels.lanes import padded
 from smartcpd._kernels.mixture_counts import hot_cells_block
-from smartcpd._kernels.mixture_passes import compiled_mixture_passes
+from smartcpd._kernels.mixture_passes import compiled_mixture_passes, compiled_paired_passes
 from smartcpd._kernels.root_steps import compiled_root_steps
 from smartcpd._methods.mixture import Mixture
 from smartcpd.losses import Loss
+from smartcpd.losses.base import EPS
 
 HOT_CELLS, LEAST_HOT_CELLS = 16, 1 << 16
 """Bursts serve a model with up to so many large cells for each entry, or in all: passes over all
@@ -56,9 +57,10 @@ def is_curved(loss: Loss) -> bool:
 
 def needed_kernels(loss: Loss, order: int) -> tuple[str, ...]:
     """Name the kernels that a search by bursts asks for, in that order."""
-    finish = (f"root_steps.root_steps:{order}",) if is_curved(loss) else ()
-    passes = f"mixture_passes.mixture_passes:{order}"
-    return (passes, "merging.merge_components", *finish, "bounded_rows.bounded_rows")
+    passes = ["mixture_passes.paired_passes", "merging.merge_components"]
+    if is_curved(loss):
+        passes += [f"mixture_passes.mixture_passes:{order}", f"root_steps.root_steps:{order}"]
+    return (*passes, "bounded_rows.bounded_rows")
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,8 @@ class Bursts:
     shape: tuple[int, ...]
     given: tuple[Any, ...]
     """What compiled steps take first."""
+    pairs: tuple[Any, ...] = ()
+    """What compiled passes over counts take first, where the loss is that of counts."""
 
     @classmethod
     def over(cls, storage: SparseTensor, loss: Loss, threshold: float = USUAL) -> Bursts:
@@ -98,7 +102,9 @@ class Bursts:
             most_hot,
             starts,
         )
-        return cls(len(storage.shape), storage.shape, given)
+        plain = loss.events_are_logs and not is_curved(loss) and not weights.size
+        pairs = (*events.paired.given, EPS, starts) if plain else ()
+        return cls(len(storage.shape), storage.shape, given, pairs)
 
     def improved(self, mixture: Mixture, n_passes: int, smoothing: float) -> tuple[float, Mixture]:
         """The sum of the loss over all cells after some passes of EM, and the mixture there; NaN
@@ -107,8 +113,12 @@ class Bursts:
         columns, rank = padded(mixture.columns), mixture.rank
         weights = np.zeros(columns.shape[1])
         weights[:rank] = mixture.weights
-        passes = compiled_mixture_passes(self.order)
-        loss = passes(*self.given, rank, n_passes, smoothing, columns, weights)
+        if self.pairs:
+            passes = compiled_paired_passes()
+            loss = passes(*self.pairs, n_passes, smoothing, columns, weights)
+        else:
+            passes = compiled_mixture_passes(self.order)
+            loss = passes(*self.given, rank, n_passes, smoothing, columns, weights)
         found = np.ascontiguousarray(columns[:, :rank])
         return loss, Mixture(found, weights[:rank].copy(), mixture.shape)
 

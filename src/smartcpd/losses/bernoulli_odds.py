@@ -57,6 +57,10 @@ class BernoulliOdds(BernoulliEvents):
     alternatives = ("bernoulli-logit",)
 
     @property
+    def events_are_logs(self):
+        return True
+
+    @property
     def jensen_mirror(self):
         return "burg"
 

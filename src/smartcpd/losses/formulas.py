@@ -180,6 +180,11 @@ class Formulas(Compiled):
         return 1.0 if self.divergence == 1.0 else None
 
     @property
+    def events_are_logs(self) -> bool:
+        """Whether an event adds -x log(m + EPS) to the loss of an empty cell, and nothing else."""
+        return False
+
+    @property
     def collapses(self) -> bool:
         """Whether a model of 0 costs little wherever something was observed.
 

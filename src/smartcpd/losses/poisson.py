@@ -81,6 +81,10 @@ class Poisson(PoissonCounts):
         return -unit * math.log(unit) * mean
 
     @property
+    def events_are_logs(self):
+        return True
+
+    @property
     def jensen_mirror(self):
         return "burg"
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from smartcpd._common.stacked import offsets
+from smartcpd._data.storage.paired import PairedEvents
 from smartcpd._kernels.cells import sparse_cells
 from smartcpd._kernels.compiling import Block
 from smartcpd._kernels.events import unpack_block
@@ -26,6 +28,11 @@ class Events:
 
     def __len__(self) -> int:
         return self.values.size
+
+    @cached_property
+    def paired(self) -> PairedEvents:
+        """The same events as pairs of parts. Sorted once, when first asked for."""
+        return PairedEvents.of(self)
 
     def handle(self) -> np.ndarray:
         """Address of the values, then address and item size of each mode's indices.
