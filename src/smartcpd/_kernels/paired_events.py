@@ -161,6 +161,7 @@ def add_paired(outer, starts, partners, x, first, last, floor, A, T, G, S):
     divided by T to the inner parts in G; return what they add to the loss. T has the products of
     the inner parts.
     """
+    floor = A.dtype.type(floor)
     n_bytes = A.shape[1] * A.itemsize
     if n_bytes == CACHE_LINE:
         return add_short(outer, starts, partners, x, first, last, floor, A, T, G, S)

@@ -17,7 +17,8 @@ import numpy as np
 from smartcpd._kernels import kinds
 from smartcpd._kernels.compiling import subroutine, variant_subroutine
 from smartcpd._kernels.copying import copy
-from smartcpd._kernels.mixture_counts import REFRESH, make_counted
+from smartcpd._kernels.hot_counts import REFRESH, add_hot, saturated
+from smartcpd._kernels.mixture_counts import PAIRED, count_pairs, make_count_events
 
 BENDS = 4.0
 """The Hessian that a run begins with."""
@@ -40,32 +41,44 @@ def inner(a, b):
 
 
 @subroutine
+def write_others(sums, mode, slope, others):
+    """Write the products of the sums of all other modes' columns, times a slope, to ``others``."""
+    for r in range(others.size):
+        product = slope
+        for k in range(len(sums)):
+            if k != mode:
+                product *= sums[k, r]
+        others[r] = product
+
+
+@subroutine
 def direction(g, S, Y, memory, bends, d):
     """Write the quasi-Newton direction for the gradient g to d, given a guess of the Hessian's
     diagonal.
     """
     n = int(memory[0])
     most = len(S)
-    shares = np.empty(most)
+    shares = np.empty(most, g.dtype)
     for i in range(g.size):
         d[i] = -g[i]
     for j in range(n - 1, max(n - most, 0) - 1, -1):
         s, y = S[j % most], Y[j % most]
-        shares[j % most] = inner(s, d) / inner(s, y)
+        share = g.dtype.type(inner(s, d) / inner(s, y))
+        shares[j % most] = share
         for i in range(g.size):
-            d[i] -= shares[j % most] * y[i]
-    scale = 1.0
+            d[i] -= share * y[i]
+    scale = g.dtype.type(1.0)
     if n > 0:
         s, y = S[(n - 1) % most], Y[(n - 1) % most]
         total = 0.0
         for i in range(g.size):
             total += y[i] * y[i] / bends[i]
-        scale = inner(s, y) / total
+        scale = g.dtype.type(inner(s, y) / total)
     for i in range(g.size):
         d[i] *= scale / bends[i]
     for j in range(max(n - most, 0), n):
         s, y = S[j % most], Y[j % most]
-        share = shares[j % most] - inner(y, d) / inner(s, y)
+        share = shares[j % most] - g.dtype.type(inner(y, d) / inner(s, y))
         for i in range(g.size):
             d[i] += share * s[i]
 
@@ -82,149 +95,116 @@ def remember(v, g, new_v, new_g, S, Y, memory):
         memory[0] += 1.0
 
 
-def make_root_steps(order: int) -> Any:
-    """The steps below for tensors of one order."""
-    counted, saturated = make_counted(order)
+def make_descend(variant: Any, count: Any) -> Any:
+    """The steps below, with one of the ways to count of `mixture_counts`."""
 
-    @variant_subroutine(order)
-    def gradient(given, blocks, loss_p, zeros, offsets, rank, cells, hot, scales, v, A, S, g):
+    @variant_subroutine(variant)
+    def gradient(events, background, offsets, rank, cells, hot, scales, v, A, S, g):
         """Write the gradient by the scaled roots v to g, and the factors to A; return the loss."""
-        rows, x, own_weights, look_up = given
-        width = A.shape[1]
+        width, order, slope = A.shape[1], offsets.size - 1, background[3]
+        real = A.dtype.type
+        one, nothing = real(1.0), real(0.0)
         sums = np.zeros((order, width))
         for k in range(order):
             for i in range(offsets[k], offsets[k + 1]):
                 for r in range(width):
                     u = v[i * width + r] / scales[r]
                     A[i, r] = u * u
-                    sums[k, r] += u * u
-        total = 0.0
+                    S[i, r] = nothing
+                    sums[k, r] += A[i, r]
+        whole = 0.0
         for r in range(rank):
             product = 1.0
             for k in range(order):
                 product *= sums[k, r]
-            total += product
-        S[:] = 0.0
-        loss = zeros[0] * total
-        loss += counted(
-            rows,
-            x,
-            own_weights,
-            blocks,
-            loss_p,
-            zeros,
-            look_up,
-            offsets,
-            rank,
-            cells,
-            hot,
-            1.0,
-            A,
-            S,
-        )
+            whole += product
+        loss = slope * whole + count(events, one, A, S)
+        loss += add_hot(background, offsets, rank, cells, hot, one, A, S)
+        others = np.empty(width, A.dtype)
         for k in range(order):
-            others = np.full(width, zeros[0])
-            for j in range(order):
-                if j != k:
-                    others *= sums[j]
+            write_others(sums, k, slope, others)
             for i in range(offsets[k], offsets[k + 1]):
                 for r in range(width):
                     at = i * width + r
                     pull = A[i, r] * others[r] - S[i, r]
-                    g[at] = 2.0 * pull / v[at] if v[at] != 0.0 else 0.0
+                    g[at] = (pull + pull) / v[at] if v[at] != nothing else nothing
         return loss
 
-    @variant_subroutine(order)
-    def write_bends(cells, hot, slope, zero_derivative, loss_p, offsets, A, S, bends):
+    @variant_subroutine(variant)
+    def write_bends(background, cells, hot, offsets, A, S, bends):
         """Write what each entry's Hessian is about to ``bends``: what it would be if no cell were
         hot, less what hot cells lack.
         """
-        width = A.shape[1]
-        S[:] = 0.0
-        saturated(cells, max(int(hot[0]), 0), slope, zero_derivative, loss_p, A, S)
+        width, order = A.shape[1], offsets.size - 1
         sums = np.zeros((order, width))
         for k in range(order):
             for i in range(offsets[k], offsets[k + 1]):
                 for r in range(width):
+                    S[i, r] = 0.0
                     sums[k, r] += A[i, r]
+        saturated(background, cells, max(int(hot[0]), 0), A, S)
+        others = np.empty(width, A.dtype)
         for k in range(order):
-            others = np.full(width, slope)
-            for j in range(order):
-                if j != k:
-                    others *= sums[j]
+            write_others(sums, k, background[3], others)
             for i in range(offsets[k], offsets[k + 1]):
                 for r in range(width):
                     whole = A[i, r] * others[r]
                     rest = 1.0 - S[i, r] / whole if whole > 0.0 else 1.0
                     bends[i * width + r] = BENDS * max(rest, FLATTEST)
 
-    def root_steps(
-        rows: kinds.Rows,
-        x: kinds.Vector,
-        own_weights: kinds.Vector,
-        blocks: kinds.LossParts,
-        loss_p: kinds.Params,
-        zeros: kinds.Vector,
-        look_up: kinds.LookUp,
-        most_hot: kinds.Integer,
-        offsets: kinds.Integers,
-        rank: kinds.Integer,
-        n_steps: kinds.Integer,
-        least: kinds.Real,
-        scales: kinds.Vector,
-        v: kinds.Vector,
-        S_memory: kinds.Matrix,
-        Y_memory: kinds.Matrix,
-        memory: kinds.Vector,
-    ) -> kinds.Double:
+    @variant_subroutine(variant)
+    def descend(
+        events,
+        background,
+        most_hot,
+        offsets,
+        rank,
+        n_steps,
+        least,
+        scales,
+        v,
+        steps,
+        turns,
+        memory,
+    ):
         """Improve scaled roots v in place, by some steps or until a few of them gain no more than
         ``least``; return the loss, the sum over all cells.
 
+        ``steps`` and ``turns``, the changes of the gradient that they made, are remembered;
         ``memory`` holds the number of steps that are remembered and, afterwards, how many steps
         were made and whether nothing is left to gain.
         """
         width = scales.size
-        A, S = np.zeros((v.size // width, width)), np.zeros((v.size // width, width))
-        cells, hot = np.empty((most_hot, order), np.uint32), np.full(1, -1.0)
-        g, new_g, new_v, d = np.empty(v.size), np.empty(v.size), np.empty(v.size), np.empty(v.size)
-        given = rows, x, own_weights, look_up
-        loss = gradient(given, blocks, loss_p, zeros, offsets, rank, cells, hot, scales, v, A, S, g)
-        bends = np.full(v.size, BENDS)
+        A = np.zeros((v.size // width, width), v.dtype)
+        S = np.zeros_like(A)
+        cells, hot = np.empty((most_hot, offsets.size - 1), np.uint32), np.full(1, -1.0)
+        g, new_g, new_v, d = v.copy(), v.copy(), v.copy(), v.copy()
+        loss = gradient(events, background, offsets, rank, cells, hot, scales, v, A, S, g)
+        bends = v.copy()
+        for i in range(v.size):
+            bends[i] = BENDS
         if most_hot > 0:
-            write_bends(cells, hot, zeros[0], blocks[4], loss_p, offsets, A, S, bends)
+            write_bends(background, cells, hot, offsets, A, S, bends)
         gains = np.full(LAST, np.inf)
         memory[1], memory[2] = 0.0, 0.0
         for step in range(n_steps):
             if most_hot > 0 and step % REFRESH == REFRESH - 1:
                 hot[0] = -1.0
-                loss = gradient(
-                    given, blocks, loss_p, zeros, offsets, rank, cells, hot, scales, v, A, S, g
-                )
-                write_bends(cells, hot, zeros[0], blocks[4], loss_p, offsets, A, S, bends)
-            direction(g, S_memory, Y_memory, memory, bends, d)
+                loss = gradient(events, background, offsets, rank, cells, hot, scales, v, A, S, g)
+                write_bends(background, cells, hot, offsets, A, S, bends)
+            direction(g, steps, turns, memory, bends, d)
             slope = inner(g, d)
             if not slope < 0.0:
                 memory[0] = 0.0
-                direction(g, S_memory, Y_memory, memory, bends, d)
+                direction(g, steps, turns, memory, bends, d)
                 slope = inner(g, d)
             length, taken, trial = 1.0, False, loss
             for _ in range(MOST_TRIALS):
+                far = v.dtype.type(length)
                 for i in range(v.size):
-                    new_v[i] = v[i] + length * d[i]
+                    new_v[i] = v[i] + far * d[i]
                 trial = gradient(
-                    given,
-                    blocks,
-                    loss_p,
-                    zeros,
-                    offsets,
-                    rank,
-                    cells,
-                    hot,
-                    scales,
-                    new_v,
-                    A,
-                    S,
-                    new_g,
+                    events, background, offsets, rank, cells, hot, scales, new_v, A, S, new_g
                 )
                 if trial <= loss + ENOUGH * length * slope:
                     taken = True
@@ -239,7 +219,7 @@ def make_root_steps(order: int) -> Any:
                     break
                 memory[0] = 0.0
                 continue
-            remember(v, g, new_v, new_g, S_memory, Y_memory, memory)
+            remember(v, g, new_v, new_g, steps, turns, memory)
             gains[step % LAST] = loss - trial
             copy(new_v, v)
             copy(new_g, g)
@@ -249,9 +229,89 @@ def make_root_steps(order: int) -> Any:
                 break
         return loss
 
+    return descend
+
+
+def make_root_steps(order: int) -> Any:
+    """The steps below for tensors of one order."""
+    descend = make_descend(order, make_count_events(order))
+
+    def root_steps(
+        events: kinds.EventArrays,
+        of_zeros: kinds.ZeroParts,
+        loss_p: kinds.Params,
+        zeros: kinds.Doubles,
+        look_up: kinds.LookUp,
+        most_hot: kinds.Integer,
+        offsets: kinds.Integers,
+        rank: kinds.Integer,
+        n_steps: kinds.Integer,
+        least: kinds.Double,
+        scales: kinds.Vector,
+        v: kinds.Vector,
+        S: kinds.Matrix,
+        Y: kinds.Matrix,
+        memory: kinds.Doubles,
+    ) -> kinds.Double:
+        """Improve scaled roots by steps over events of any loss and weight; for ``zeros`` see
+        `mixture_passes`.
+        """
+        value, derivative = of_zeros
+        background = value, derivative, loss_p, zeros[0], zeros[2], look_up
+        given = (*events, loss_p)
+        return descend(
+            given,
+            background,
+            most_hot,
+            offsets,
+            rank,
+            n_steps,
+            least,
+            scales,
+            v,
+            S,
+            Y,
+            memory,
+        )
+
     return root_steps
 
 
 @cache
 def compiled_root_steps(order: int) -> Any:
     return kinds.compile_annotated(make_root_steps(order), order)
+
+
+descend_paired = make_descend(PAIRED, count_pairs)
+
+
+def paired_steps(
+    events: kinds.PairArrays,
+    of_zeros: kinds.ZeroParts,
+    loss_p: kinds.Params,
+    zeros: kinds.Doubles,
+    look_up: kinds.LookUp,
+    most_hot: kinds.Integer,
+    offsets: kinds.Integers,
+    rank: kinds.Integer,
+    n_steps: kinds.Integer,
+    least: kinds.Double,
+    scales: kinds.Vector,
+    v: kinds.Vector,
+    S: kinds.Matrix,
+    Y: kinds.Matrix,
+    memory: kinds.Doubles,
+) -> kinds.Double:
+    """Improve scaled roots by steps over events that are sorted into pairs."""
+    T = np.empty((len(events[1]), scales.size), scales.dtype)
+    value, derivative = of_zeros
+    background = value, derivative, loss_p, zeros[0], zeros[2], look_up
+    given = (*events, T, np.empty_like(T))
+    return descend_paired(
+        given, background, most_hot, offsets, rank, n_steps, least, scales, v, S, Y, memory
+    )
+
+
+@cache
+def compiled_paired_steps() -> Any:
+    return kinds.compile_annotated(paired_steps)

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
+from smartcpd._common.factors import unit_columns
 from smartcpd._common.stacked import parts
 from smartcpd._methods.ratios import TINY, ratio
 from smartcpd._problem.checkpoints.values import kept_value
@@ -49,6 +51,11 @@ class Mixture:
     @property
     def rank(self) -> int:
         return self.weights.size
+
+    @cached_property
+    def units(self) -> list[np.ndarray]:
+        """The columns of each mode at unit length, for cosines between components."""
+        return [unit_columns(F)[0] for F in parts(self.columns, self.shape)]
 
     def stacked(self) -> np.ndarray:
         """Return stacked factors, with the weights in mode 0."""

@@ -21,13 +21,13 @@ from typing import NamedTuple
 import numpy as np
 
 from smartcpd import losses
-from smartcpd._common.factors import best_pairs, unit_columns
-from smartcpd._common.stacked import parts, stack
+from smartcpd._common.factors import best_pairs
+from smartcpd._common.stacked import stack
 from smartcpd._common.threads import share
 from smartcpd._data.storage import SparseTensor
 from smartcpd._methods.merging import merged_by_information
 from smartcpd._methods.mixture import Mixture
-from smartcpd._methods.mixture_bursts import ROUGH, Bursts, is_curved, serves
+from smartcpd._methods.mixture_bursts import Bursts, is_curved, serves
 from smartcpd._methods.tracker import Tracker
 from smartcpd._problem.checkpoints.values import kept_value
 from smartcpd._problem.problem import Problem
@@ -43,12 +43,13 @@ FOUND_AGAIN = 0.02
 their resolution."""
 LEAST, MOST = 2, 16
 """The smallest and the largest number of members."""
-WORK, CHILDREN_WORK = 3e5, 6e6
+WORK, CHILDREN_WORK, OWN_CHILDREN_WORK = 3e5, 1.3e7, 2.5e6
 """A population has as many members as make a pass over all of them so many entries, and no more
-children, at the usual effort, than make a pass over all of those so many."""
+children, at the usual effort, than make a pass over all of those so many; the last figure is for
+children under a loss of their own, whose steps cost several times as much."""
 HOPELESS = 0.05
-"""A child whose first steps leave it further above the worst member than this share of the
-resolution makes no more of them."""
+"""A child under a loss of its own whose first steps leave it further above the worst member than
+this share of the resolution makes no more of them."""
 BATCH = 4
 """Number of mixtures that are made side by side, whatever the number of threads."""
 LEFT = 3e-3
@@ -59,24 +60,23 @@ LEAST_SAMPLE, EVENTS_A_PARAMETER = 1 << 15, 2
 
 
 class Schedule(NamedTuple):
-    """How many passes a start makes, and how many events smooth them."""
+    """How many passes a start makes."""
 
     first: int
     """Passes before the first merge."""
     between: int
     """Passes after each merge."""
-    smoothing: float
     last: int
-    """Passes at the end, which are not smoothed."""
+    """Passes at the end."""
 
 
 class Growth(NamedTuple):
     """How many steps a child makes."""
 
-    smoothed: int
-    """Passes that come first, smoothed so that entries that are 0 in a parent can grow."""
-    rough: int
-    """Quasi-Newton steps that follow under a loss of its own, where small cells count roughly."""
+    lifted: int
+    """Passes that come first, lifted so that entries that are 0 in a parent can grow."""
+    tried: int
+    """Quasi-Newton steps that follow under a loss of its own, before it is given up or goes on."""
     last: int
     """Passes of a child that may take a place; under a loss of its own, quasi-Newton steps."""
 
@@ -92,9 +92,12 @@ class Breeding(NamedTuple):
     """The share of the resolution by which a loss must be lower to count as such."""
 
 
-START = Schedule(15, 6, 3.0, 10)
-SAMPLED_START = Schedule(15, 1, 3.0, 10)
-GROWTH, GROWTH_AS_COUNTS, OWN_GROWTH = Growth(12, 0, 25), Growth(6, 0, 15), Growth(4, 8, 40)
+START = Schedule(15, 6, 10)
+SAMPLED_START = Schedule(15, 2, 10)
+FIRST_LIFT, MERGED_LIFT, CHILD_LIFT = 0.3, 0.01, 0.1
+"""The mass that lifts the entries of a start, of one whose components were just merged, and of a
+child; see `Bursts.improved`."""
+GROWTH, GROWTH_AS_COUNTS, OWN_GROWTH = Growth(12, 0, 25), Growth(6, 0, 15), Growth(6, 6, 20)
 """The steps of children that are counts, that come under a loss of their own later on, and under
 the latter."""
 AS_COUNTS = Breeding(6, 2, 1e-3)
@@ -102,14 +105,14 @@ AS_COUNTS = Breeding(6, 2, 1e-3)
 FIRST, FIRST_SAMPLE = Breeding(4, 3, 1e-3), Breeding(4, 1, 1e-2)
 """How a population is bred that knows nothing of others, far enough to see whether two of them find
 the same: on all nonzeros, and on a sample, which does not tell small differences apart."""
-JOINED, JOINED_SAMPLE = Breeding(60, 12, 1e-3), Breeding(60, 3, 1e-3)
+JOINED, JOINED_SAMPLE = Breeding(60, 16, 1e-3), Breeding(60, 8, 1e-3)
 """How the members of all populations are bred when they are put together."""
-MOST_JOINED = 24
+OWN_FIRST, OWN_JOINED = Breeding(2, 2, 1e-3), Breeding(12, 6, 1e-3)
+"""The same for both where the loss is their own and children cost several times as much."""
+MOST_JOINED = 32
 """The largest number of members that are put together."""
-CHILD_SMOOTHING = 0.3
-FIRST_OWN_PASSES, OWN_MEMBERS = 5, 8
-"""Number of passes before quasi-Newton steps when counts come under a loss of their own, and of
-members that do."""
+FIRST_OWN_PASSES = 5
+"""Number of passes before quasi-Newton steps when counts come under a loss of their own."""
 
 
 @kept_value
@@ -151,18 +154,18 @@ class Population:
         storage, loss = self.problem.stored_as(SparseTensor), self.problem.loss
         counts = losses.get("poisson")
         own = self.knows(loss, self.whole)
-        self.own = self.rough = None
-        if own and is_curved(loss):
-            self.own, self.rough = Bursts.over(storage, loss), Bursts.over(storage, loss, ROUGH)
+        self.own = Bursts.over(storage, loss) if own and is_curved(loss) else None
         self.counts = Bursts.over(storage, loss if own and not is_curved(loss) else counts)
         self.as_counts = replace(self.problem, loss=counts)
         self.nnz = storage.n_stored
         entries = max(self.nnz, sum(storage.shape))
         self.size = min(max(round(WORK / entries), LEAST), MOST)
-        self.most_children = int(self.effort * CHILDREN_WORK / entries)
+        work = CHILDREN_WORK if self.own is None else OWN_CHILDREN_WORK
+        self.most_children = int(self.effort * work / entries)
         self.resolution = 0.5 * self.problem.freedom
         self.start = START if self.whole else SAMPLED_START
         self.first = FIRST if self.whole else FIRST_SAMPLE
+        self.joining = JOINED if self.whole else JOINED_SAMPLE
         self.growth = GROWTH if self.own is None else GROWTH_AS_COUNTS
 
     @staticmethod
@@ -183,10 +186,10 @@ class Population:
         members.sort(key=attrgetter("loss"))
         if self.own is None:
             return members
-        made = [partial(self._under_own_loss, each.mixture) for each in members[:OWN_MEMBERS]]
+        made = [partial(self._under_own_loss, each.mixture) for each in members]
         own = [each for each in self._side_by_side(made) if math.isfinite(each.loss)]
         # With too many large cells a model goes on from where its counts are.
-        return self._breed(own, FIRST, self._grown) if own else members
+        return self._breed(own, OWN_FIRST, self._grown) if own else members
 
     def _is_found_again(self, one: Member, two: Member) -> bool:
         """Whether two starts have found the same."""
@@ -203,7 +206,7 @@ class Population:
             again = [partial(self._grown_as_counts, each.mixture, math.inf) for each in members]
             members = self._side_by_side(again)
         best = sorted(members, key=attrgetter("loss"))[:MOST_JOINED]
-        usual = JOINED if self.whole else JOINED_SAMPLE
+        usual = OWN_JOINED if self.own is not None else self.joining
         breeding = Breeding(
             math.ceil(self.effort * usual.children),
             math.ceil(self.effort * usual.patience),
@@ -223,7 +226,7 @@ class Population:
         most_in_vain = patience = breeding.patience * len(members)
         most = min(breeding.children * len(members), self.most_children)
         for _ in range(0, most, BATCH):
-            bar = members[-1].loss + HOPELESS * self.resolution
+            bar = members[-1].loss
             wanted = [partial(grown, child, bar) for child in self._new_children(members)]
             if self._is_over or patience <= 0 or not wanted:
                 break
@@ -245,7 +248,7 @@ class Population:
     def _grown_as_counts(self, child: Mixture, bar: float) -> Member:
         """A child after some passes; few of them where its loss stays above a bar."""
         growth = self.growth
-        found = Member(*self.counts.improved(child, growth.smoothed, CHILD_SMOOTHING))
+        found = Member(*self.counts.improved(child, growth.lifted, CHILD_LIFT))
         if found.loss > bar:
             return found
         return Member(*self.counts.improved(found.mixture, growth.last, 0.0))
@@ -254,10 +257,10 @@ class Population:
         """A child after some steps under the loss of the problem; few of them where its loss stays
         above a bar.
         """
-        assert self.rough is not None
-        _, child = self.rough.improved(child, OWN_GROWTH.smoothed, CHILD_SMOOTHING)
-        found = self.rough.descended(child, OWN_GROWTH.rough, LEFT * self.resolution)
-        if found.loss <= bar:
+        assert self.own is not None
+        _, child = self.own.improved(child, OWN_GROWTH.lifted, CHILD_LIFT)
+        found = self.own.descended(child, OWN_GROWTH.tried, LEFT * self.resolution)
+        if found.loss <= bar + HOPELESS * self.resolution:
             return self._descended(found.mixture, OWN_GROWTH.last)
         return Member(found.loss, found.mixture)
 
@@ -300,19 +303,19 @@ class Population:
     def _merged(self, mixture: Mixture) -> Member:
         """A wide mixture after merges of its components to the rank, with passes in between."""
         schedule = self.start
-        _, mixture = self.counts.improved(mixture, schedule.first, schedule.smoothing)
+        _, mixture = self.counts.improved(mixture, schedule.first, FIRST_LIFT)
         while mixture.rank > self.problem.rank:
             mixture = merged_by_information(mixture, mixture.rank - 1)
-            _, mixture = self.counts.improved(mixture, schedule.between, schedule.smoothing)
-        return Member(*self.counts.improved(mixture, schedule.last, 0.0))
+            _, mixture = self.counts.improved(mixture, schedule.between, MERGED_LIFT)
+        return Member(*self.counts.improved(mixture, schedule.last, MERGED_LIFT))
 
     def _under_own_loss(self, mixture: Mixture) -> Member:
         """A mixture of counts, brought to the level of the data under the loss of the problem."""
-        assert self.rough is not None
+        assert self.own is not None
         mean = self.problem.storage.mean()
         level = self.problem.loss.link(mean) / max(mean, 1e-300)
         raised = Mixture(mixture.columns, level * mixture.weights, mixture.shape)
-        _, raised = self.rough.improved(raised, FIRST_OWN_PASSES, 0.0)
+        _, raised = self.own.improved(raised, FIRST_OWN_PASSES, 0.0)
         return self._descended(raised, OWN_GROWTH.last)
 
     def _descended(self, mixture: Mixture, n_steps: int) -> Member:
@@ -323,8 +326,7 @@ class Population:
 
 def paired(one: Mixture, two: Mixture) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The components of two mixtures that are most alike, and the products of their cosines."""
-    pairs = zip(parts(one.columns, one.shape), parts(two.columns, two.shape), strict=True)
-    cosines = np.prod([unit_columns(A)[0].T @ unit_columns(B)[0] for A, B in pairs], axis=0)
+    cosines = np.prod([A.T @ B for A, B in zip(one.units, two.units, strict=True)], axis=0)
     mine, yours = best_pairs(np.nan_to_num(cosines))
     return mine, yours, cosines[mine, yours]
 
@@ -335,21 +337,24 @@ def are_twins(one: Mixture, two: Mixture) -> bool:
 
 
 def mixed(one: Mixture, two: Mixture, rng: np.random.Generator) -> Mixture | None:
-    """A child of two mixtures: the components that they share, and some of the others of both,
-    drawn at random; None where they share all.
+    """A child of two mixtures; None where they have the same components.
+
+    Half of the children have one of each two components that are most alike: such children
+    differ little from their parents, and most of them are good ones. The others have the components
+    that the parents share, and any of their others: among those are some that no pairs lead to.
     """
     mine, yours, cosines = paired(one, two)
     same = cosines >= TWINS
-    n_others = int((~same).sum())
-    if n_others == 0:
+    if same.all():
         return None
-    drawn = rng.permutation(2 * n_others)[:n_others]
-    first, second = drawn[drawn < n_others], drawn[drawn >= n_others] - n_others
-    from_one, from_two = mine[~same][first], yours[~same][second]
+    from_one = rng.random(same.size) < 0.5
+    from_two = ~from_one
     if rng.random() < 0.5:
-        from_one = np.concatenate([mine[same], from_one])
-    else:
-        from_two = np.concatenate([yours[same], from_two])
-    columns = np.hstack([one.columns[:, from_one], two.columns[:, from_two]])
-    weights = np.concatenate([one.weights[from_one], two.weights[from_two]])
+        others = np.flatnonzero(~same)
+        drawn = rng.permutation(2 * others.size)[: others.size]
+        from_one[others] = from_two[others] = False
+        from_one[others[drawn[drawn < others.size]]] = True
+        from_two[others[drawn[drawn >= others.size] - others.size]] = True
+    columns = np.hstack([one.columns[:, mine[from_one]], two.columns[:, yours[from_two]]])
+    weights = np.concatenate([one.weights[mine[from_one]], two.weights[yours[from_two]]])
     return Mixture(np.ascontiguousarray(columns), weights, one.shape)

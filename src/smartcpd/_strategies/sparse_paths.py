@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from smartcpd._methods import root_descents
+from smartcpd._methods import burst_descents
 from smartcpd._methods.base import Settings
 from smartcpd._methods.dense_descent import finished
 from smartcpd._methods.descents import Candidate
+from smartcpd._methods.mixture_bursts import is_curved
 from smartcpd._methods.mixture_descents import COMPARED, MixtureDescents
 from smartcpd._methods.sparse_descent import SparseDescents
 from smartcpd._methods.tracker import Tracker
 from smartcpd._problem.problem import Problem
 
+
+class Left(NamedTuple):
+    """What the last few steps of a burst may gain of the loss's resolution."""
+
+    compared: float
+    """Where runs are compared."""
+    finished: float
+    """Where a fit ends."""
+
+
+LEFT_OF_COUNTS, LEFT_OF_ODDS = Left(3e-3, 5e-4), Left(5e-4, 2e-5)
 LEFT = 5e-4
 """What a descent that is to be compared may still gain, relative to the resolution of the loss."""
 WIDE_STEPS = 20
@@ -27,8 +39,8 @@ def side_by_side(one: np.ndarray, two: np.ndarray, order: int) -> np.ndarray:
 
 
 class MultipliedPath:
-    """Multiplicative passes, for the losses that have them; quasi-Newton steps for roots where the
-    loss of empty cells bends, and passes would creep.
+    """Bursts of steps where they serve, multiplicative passes elsewhere and at the end; for the
+    losses that have them.
     """
 
     changing: tuple[Any, ...] = ()
@@ -38,24 +50,33 @@ class MultipliedPath:
         self.descents = MixtureDescents(problem, settings, tracker)
         self.compile = self.descents.compile
         self.narrowed = self.descents.narrowed
-        self.filled = self.descents.filled
+        self.left = LEFT_OF_ODDS if is_curved(problem.loss) else LEFT_OF_COUNTS
+
+    def filled(self, A: np.ndarray) -> np.ndarray:
+        """A model of a sample, with its rows that were empty there lifted off 0."""
+        if burst_descents.suit(self.problem, A):
+            return burst_descents.lifted(self.problem, self.tracker, A)
+        return self.descents.filled(A)
 
     def compared(self, A: np.ndarray, phase: str, rival: Candidate | None) -> Candidate:
         """Where a start leads to, as far as a comparison needs to know."""
-        if root_descents.suit(self.problem, A):
-            return self._descended(A, phase, root_descents.COMPARED, rival)
+        if burst_descents.suit(self.problem, A):
+            return self._descended(A, phase, self.left.compared, rival)
         return self.descents.run(A, phase, COMPARED, rival=rival, joins=rival is not None)
 
     def finish(self, A: np.ndarray) -> Candidate:
-        if root_descents.suit(self.problem, A):
-            return self._descended(A, "finish", root_descents.FINISHED, None)
+        if burst_descents.suit(self.problem, A):
+            found = self._descended(A, "finish", self.left.finished, None)
+            if is_curved(self.problem.loss):
+                return found
+            A = found.A
         return self.descents.run(A, "finish")
 
     def _descended(
         self, A: np.ndarray, phase: str, left: float, rival: Candidate | None
     ) -> Candidate:
         least = left * self.descents.care * self.descents.resolution(A)
-        return root_descents.descended(self.problem, self.tracker, A, phase, least, rival)
+        return burst_descents.descended(self.problem, self.tracker, A, phase, least, rival)
 
 
 class DescendedPath:

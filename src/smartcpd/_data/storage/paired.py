@@ -24,6 +24,8 @@ LARGEST_TABLE = 1 << 13
 """Number of inner parts up to which their table stays in the cache."""
 EVENTS_A_ROW = 8
 """A table is worth having if it has this number of events a row, or more."""
+MOST_PAIRED = 1 << 24
+"""Up to so many events are sorted into pairs, which takes as much memory again."""
 MOST_INNER_MODES = 3
 TRIED, LOOKED_AT = 12, 1 << 13
 """How many ways to split the modes are compared, on about so many events."""
