@@ -14,6 +14,7 @@ from smartcpd._fitting.settings import settings_of
 from smartcpd._methods.base import Method, Observer, Settings
 from smartcpd._methods.lbfgs import lbfgs
 from smartcpd._methods.md import md
+from smartcpd._methods.mm import mm
 from smartcpd._problem.checkpoints.journal import Journal
 from smartcpd._problem.problem import Problem
 from smartcpd._strategies import registry, warm_starts
@@ -76,6 +77,16 @@ class Plan:
             solver, reason = from_a_start(solver, reason, problem)
         return cls(problem, settings, solver, reason, init, n_runs, repairs, consensus)
 
+    @property
+    def _settles(self) -> bool:
+        """Whether the rows of the first mode are made exact at the end.
+
+        A fit without effort is to be compared, and need not be exact; but multiplicative passes
+        creep, and their rows show whether they are done.
+        """
+        quick = self.settings.effort == 0 and self.repairs is not mm
+        return self.repairs is not None and not self.settings.stochastic and not quick
+
     def kept_in(self, journal: Journal) -> Plan:
         """Return the same plan, with a record of its completed stages."""
         return replace(self, settings=replace(self.settings, journal=journal))
@@ -108,7 +119,7 @@ class Plan:
             observe,
             init if _is_warm(init) else None,
             self.repairs,
-            settles=self.repairs is not None and not self.settings.stochastic,
+            settles=self._settles,
             whole=self.whole,
             own_start=_is_random(init) or _is_warm(init),
         )
