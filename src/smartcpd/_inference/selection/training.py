@@ -30,6 +30,12 @@ class Fitted:
     converged: bool
     interrupted: bool
     seconds: float
+    widens: bool = False
+    """Whether a lower rank's model and a new component led about as low as a fit from scratch."""
+
+
+AS_LOW = 0.1
+"""The share of what a higher rank gains in training that a start from a lower one may miss."""
 
 
 def fitted(
@@ -38,24 +44,25 @@ def fitted(
     candidate: Candidate,
     seed: np.random.SeedSequence,
     parameters: dict[str, Any],
-    previous: CPModel | None = None,
+    previous: Fitted | None = None,
     kin: CPModel | None = None,
     scratch: bool = True,
 ) -> Fitted:
-    """Fit a candidate from ``scratch`` and, given a model of a lower rank, from there as well.
+    """Fit a candidate from ``scratch`` and, given the fit of a lower rank, from there as well.
 
     ``kin`` is a model of the same rank and data under the loss that the candidate is a relative of:
     as good a start as any, and one that costs nothing.
     """
     began = time.perf_counter()
     run = _Run(storage, rank, seed, parameters)
+    widens = False
     if candidate.loss.is_open:
         found = run.with_parameter(candidate.loss, kin)
     else:
-        found = run.best(candidate.loss, previous, scratch)
+        found, widens = run.best(candidate.loss, previous, scratch)
     status = found.status
     seconds = time.perf_counter() - began
-    return Fitted(found.model, found.loss, status.converged, status.interrupted, seconds)
+    return Fitted(found.model, found.loss, status.converged, status.interrupted, seconds, widens)
 
 
 class _Run:
@@ -69,16 +76,23 @@ class _Run:
         self.parameters = parameters
         self.scratch, self.warm, self.new = (np.random.default_rng(s) for s in seed.spawn(3))
 
-    def best(self, loss: Loss, previous: CPModel | None, scratch: bool) -> Fit:
-        """The fit with the lower loss on the training data."""
+    def best(self, loss: Loss, previous: Fitted | None, scratch: bool) -> tuple[Fit, bool]:
+        """The fit with the lower loss on the training data, and whether the one from a lower rank
+        is about as low as any.
+        """
         warm = None
-        if previous is not None and previous.rank < self.rank:
+        if previous is not None and previous.model.rank < self.rank:
             with suppress(DivergedError):
-                warm = self._from(loss, self._widened(previous.distribute().factors, loss))
+                start = self._widened(previous.model.distribute().factors, loss)
+                warm = self._from(loss, start)
         if warm is not None and not scratch:
-            return warm
+            return warm, True
         found = self._fit(loss, self.scratch)
-        return warm if warm is not None and warm.loss < found.loss else found
+        if warm is None or previous is None:
+            return found, False
+        gain = max(previous.loss - found.loss, 0.0)
+        is_as_low = warm.loss <= found.loss + AS_LOW * gain
+        return (warm if warm.loss < found.loss else found), is_as_low
 
     def with_parameter(self, loss: Loss, kin: CPModel | None) -> Fit:
         """A fit that finds the parameter of its loss, from a model of the loss's limit if one is

@@ -30,6 +30,9 @@ TRIAL: dict[str, Any] = {"tol": 10 * TOL, "effort": 0.0}
 noise does to the score; and as few searches are made as there may be, since a solution that is a
 little better predicts no better.
 """
+PATIENCE = 3
+"""Number of ranks in a row at which a start from the rank below led nowhere, before the first fold
+does without."""
 NOT_FOR_TRIALS = ("checkpoint", "checkpoint_every", "resume")
 Task = Callable[[], Any]
 
@@ -57,15 +60,34 @@ class Trials:
         known = self.scores.setdefault((candidate, rank), {})
         if k not in known:
             fold = self.folds[k]
-            previous = self._below(candidate, rank, k)
-            kin = self.scores.get((candidate.plain, rank), {}).get(k) if candidate.plain else None
-            start = None if kin is None else kin.model
-            # The first fold has shown which ranks are worth a look; others only confirm it.
-            scratch = k == 0 or previous is None or previous.rank < rank - 1
-            found = self.fit(fold.training, candidate, rank, k, previous, start, scratch, **TRIAL)
+            kin = None
+            if candidate.plain is not None and (candidate.plain, rank) in self.scores:
+                kin = self.score(candidate.plain, rank, k).model
+            previous, scratch = self._ways(candidate, rank, k)
+            found = self.fit(fold.training, candidate, rank, k, previous, kin, scratch, **TRIAL)
             known[k] = scored(fold, found)
             self.tell(f"{candidate}, rank {rank}, fold {k + 1}: {found.seconds:.1f} s")
         return known[k]
+
+    def _ways(self, candidate: Candidate, rank: int, k: int) -> tuple[Fitted | None, bool]:
+        """Return the fit of a lower rank to start from, if any, and whether to start from scratch
+        as well.
+
+        The first fold tries both, until starts from below have failed time and again: on sparse
+        counts a new component seldom finds its place beside others that have settled. Other folds
+        go the way that led as low on the first.
+        """
+        own = {r: scores for (c, r), scores in self.scores.items() if c == candidate and r < rank}
+        lower = sorted(r for r, scores in own.items() if k in scores)
+        if not lower:
+            return None, True
+        if k == 0:
+            recent = [own[r][0].fit.widens for r in lower[1:]][-PATIENCE:]
+            useless = len(recent) == PATIENCE and not any(recent)
+            return (None if useless else own[lower[-1]][0].fit), True
+        first = self.scores[candidate, rank].get(0)
+        widens = first is not None and first.fit.widens and lower[-1] == rank - 1
+        return (own[lower[-1]][k].fit, False) if widens else (None, True)
 
     def fit(
         self,
@@ -73,7 +95,7 @@ class Trials:
         candidate: Candidate,
         rank: int,
         key: int,
-        previous: CPModel | None = None,
+        previous: Fitted | None = None,
         kin: CPModel | None = None,
         scratch: bool = True,
         **usual: Any,
@@ -90,12 +112,6 @@ class Trials:
         if found.interrupted or self.stop.is_set():
             raise KeyboardInterrupt
         return found
-
-    def _below(self, candidate: Candidate, rank: int, k: int) -> CPModel | None:
-        """Return the model of the nearest lower rank on the same fold."""
-        lower = [r for c, r in self.scores if c == candidate and r < rank]
-        lower = [r for r in lower if k in self.scores[candidate, r]]
-        return self.scores[candidate, max(lower)][k].model if lower else None
 
     def _wants_to_stop(self, report: Any) -> bool:
         return self.stop.is_set()
