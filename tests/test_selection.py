@@ -120,12 +120,13 @@ class TestSelect:
         assert found.model.shape == X.shape
         assert found.model.rank == 2
 
-    def test_hopeless_ranks_cost_one_fold(self, found):
+    def test_only_hopeless_lower_ranks_are_fitted_to_fewer_folds(self, found):
         chosen = next(row for row in found.rows if row.chosen)
-        assert chosen.folds == 3
+        best = next(row for row in found.rows if row.behind == row.behind_error == 0)
+        assert chosen.folds == best.folds == 3
         for row in found.rows:
-            assert row.folds in (1, 3)
-            assert row.folds == 3 or row.behind > 4 * row.behind_error
+            lower = row.loss == chosen.loss and row.rank < chosen.rank
+            assert row.folds == 3 or not lower or row.behind > 4 * row.behind_error
 
     def test_ranks_that_do_not_help_end_the_walk(self, X):
         found = smartcpd.select(X, ranks=range(1, 40), losses="poisson", cv=2, n_restarts=1)

@@ -81,3 +81,9 @@ def differs_from(model: CPModel, storage: InMemory, candidate: Candidate) -> boo
     assert model.loss_function is not None
     factors = model.distribute().factors
     return not likeliest(candidate.loss, storage, factors, model.loss_function).is_infinite
+
+
+def stages(candidates: list[Candidate]) -> list[list[Candidate]]:
+    """Order the losses so that those that start from models of a plain relative come after it."""
+    first = [c for c in candidates if c.plain not in candidates]
+    return [first, [c for c in candidates if c not in first]]

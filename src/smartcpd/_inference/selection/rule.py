@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from smartcpd._inference.selection.candidates import Candidate
@@ -44,33 +44,53 @@ def walk(trials: Trials, candidate: Candidate, ranks: Sequence[int]) -> list[int
     return tried
 
 
-def contenders(trials: Trials, tried: dict[Candidate, list[int]]) -> list[Key]:
-    """Return the losses, and the ranks of each, that the first fold does not rule out."""
-    tops = {c: top_of(trials, [(c, rank) for rank in ranks]) for c, ranks in tried.items()}
-    leader = top_of(trials, list(tops.values()))
-    found = []
-    for candidate, top in tops.items():
-        if not _is_near(trials, top, leader, CLEARLY):
-            continue
-        keys = [(candidate, rank) for rank in tried[candidate]]
-        found += [key for key in keys if _is_near(trials, key, top, CLEARLY)]
-    return found
+def walk_near(
+    trials: Trials, candidate: Candidate, ranks: Sequence[int], plain: Sequence[Key]
+) -> list[int]:
+    """Score ranks of a loss on the first fold, near those at which its plain relative is good.
 
-
-def chosen(trials: Trials, keys: Sequence[Key]) -> Choice:
-    """Choose the first loss, and its lowest rank, within one standard error of the best.
-
-    Errors are those of differences on the same cells: what makes a cell hard to predict for one
-    candidate makes it hard for all, and cancels.
+    It starts at the lowest that is not clearly worse than the relative's best, and goes upwards as
+    ever, then downwards until a rank is clearly worse. Lower ones are not tried.
     """
-    by_loss: dict[Candidate, list[Key]] = {}
-    for key in keys:
-        by_loss.setdefault(key[0], []).append(key)
-    tops = [top_of(trials, own) for own in by_loss.values()]
+    start = min(rank for _, rank in near(trials, plain))
+    tried = walk(trials, candidate, [rank for rank in ranks if rank >= start])
+    for rank in reversed([rank for rank in ranks if rank < start]):
+        top = top_of(trials, [(candidate, each) for each in tried])
+        if not is_near(trials, (candidate, tried[0]), top, CLEARLY):
+            break
+        trials.score(candidate, rank, 0)
+        tried.insert(0, rank)
+    return tried
+
+
+def contenders(
+    trials: Trials, tried: Mapping[Candidate, Sequence[int]]
+) -> dict[Candidate, list[Key]]:
+    """Return the losses that the first fold does not rule out, each with those of its ranks.
+
+    A loss is out if another at any of its ranks, best or not, is clearly better than its best: two
+    losses of the same rank are compared with the least error.
+    """
+    own = {c: [(c, rank) for rank in ranks] for c, ranks in tried.items()}
+    tops = {c: top_of(trials, keys) for c, keys in own.items()}
+    everyone = [key for keys in own.values() for key in keys]
+    return {
+        c: near(trials, own[c])
+        for c, top in tops.items()
+        if all(is_near(trials, top, key, CLEARLY) for key in everyone)
+    }
+
+
+def near(trials: Trials, keys: Sequence[Key], errors: float = CLEARLY) -> list[Key]:
+    """Return the candidates that are at most so many standard errors behind the best of them."""
+    top = top_of(trials, keys)
+    return [key for key in keys if is_near(trials, key, top, errors)]
+
+
+def best_loss(trials: Trials, tops: Sequence[Key]) -> Key:
+    """Return the first loss, each at its best rank, that is as good as the best of them."""
     leader = top_of(trials, tops)
-    top = next(key for key in tops if _is_as_good(trials, key, leader))
-    own = sorted(by_loss[top[0]], key=lambda key: key[1])
-    return Choice(next(key for key in own if _is_near(trials, key, top, ONE)), top)
+    return next(key for key in tops if _is_as_good(trials, key, leader))
 
 
 def _is_as_good(trials: Trials, key: Key, leader: Key) -> bool:
@@ -80,7 +100,7 @@ def _is_as_good(trials: Trials, key: Key, leader: Key) -> bool:
     between nearly equal losses have tiny errors, and a little more scatter always makes up for a
     little of the error of the factors.
     """
-    if _is_near(trials, key, leader, ONE):
+    if is_near(trials, key, leader, ONE):
         return True
     n_more = leader[0].n_estimated - key[0].n_estimated
     n_cells = trials.n_observed
@@ -88,7 +108,11 @@ def _is_as_good(trials: Trials, key: Key, leader: Key) -> bool:
 
 
 def behind(trials: Trials, key: Key, other: Key) -> Mean:
-    """Return by how much one candidate is worse than another, per cell."""
+    """Return by how much one candidate is worse than another, per cell.
+
+    Errors are those of differences on the same cells: what makes a cell hard to predict for one
+    candidate makes it hard for all, and cancels.
+    """
     return difference(trials.scores[other], trials.scores[key])
 
 
@@ -101,6 +125,7 @@ def top_of(trials: Trials, keys: Sequence[Key]) -> Key:
     return max(keys, key=lambda key: summed(trials.scores[key].values(), "score").value)
 
 
-def _is_near(trials: Trials, key: Key, other: Key, errors: float) -> bool:
+def is_near(trials: Trials, key: Key, other: Key, errors: float) -> bool:
+    """Whether a candidate is at most so many standard errors behind another."""
     deficit = behind(trials, key, other)
     return key == other or deficit.value <= errors * deficit.error

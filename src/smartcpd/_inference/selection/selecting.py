@@ -15,21 +15,25 @@ from smartcpd._common.parameters import check_integer
 from smartcpd._data.labelled import taken_off
 from smartcpd._data.storage import Storage
 from smartcpd._fitting.model import CPModel
-from smartcpd._inference.selection.candidates import Candidate, candidates_of, differs_from
+from smartcpd._inference.selection.candidates import (
+    Candidate,
+    candidates_of,
+    differs_from,
+    stages,
+)
 from smartcpd._inference.selection.cross_validation import check_problem, opened
+from smartcpd._inference.selection.narrowing import chosen
 from smartcpd._inference.selection.penalties import with_penalty
 from smartcpd._inference.selection.result import Replication, Selection, rows_of
-from smartcpd._inference.selection.rule import Key, chosen, contenders, top_of, walk
+from smartcpd._inference.selection.rule import Key, contenders, top_of, walk, walk_near
 from smartcpd._inference.selection.training import Fitted
 from smartcpd._inference.selection.trials import TRIAL, Trials
+from smartcpd._inference.selection.wording import AGREE
 from smartcpd.errors import InvalidParameterError
 from smartcpd.metrics import core_consistency, factor_match_score
 from smartcpd.metrics.core_consistency import applies
 
 LOG = logging.getLogger("smartcpd")
-
-NEIGHBOURS = 2
-"""Ranks on either side of the choice whose components are compared between restarts."""
 
 
 def select(
@@ -123,11 +127,17 @@ def select(
         check_problem(storage, wanted[0], candidate, parameters)
     trials.tell = _teller(progress)
     tried = _walked(trials, wanted)
-    near = contenders(trials, tried)
-    _score_on_all(trials, near)
-    choice = chosen(trials, near)
-    around = _around(near, choice.key)
-    again = _replicated(trials, storage, around, choice.key, n_restarts)
+    left = contenders(trials, tried)
+    choice = chosen(trials, left)
+    again = {choice.key: _replicated(trials, storage, choice.key, n_restarts, chosen=True)}
+    match = again[choice.key].match
+    below = max(
+        (key for key in left[choice.key[0]] if key[1] < choice.key[1]),
+        key=lambda key: key[1],
+        default=None,
+    )
+    if match is not None and match < AGREE and below is not None:
+        again[below] = _replicated(trials, storage, below, n_restarts, chosen=False)
     modes = taken_off(X)[1]
     found = Selection(
         rank=choice.key[1],
@@ -172,11 +182,20 @@ def _teller(progress: bool | str | Callable[[str], Any]) -> Callable[[str], Any]
 def _walked(trials: Trials, ranks: list[int]) -> dict[Candidate, list[int]]:
     """Return the ranks of each loss that were tried on the first fold."""
     tried: dict[Candidate, list[int]] = {}
-    for stage in _stages(trials.candidates):
+    for stage in stages(trials.candidates):
         worthwhile = [c for c in stage if c.plain not in tried or _differs(trials, c, tried)]
-        walks = [partial(walk, trials, candidate, ranks) for candidate in worthwhile]
+        walks = [partial(_walk, trials, candidate, ranks, tried) for candidate in worthwhile]
         tried |= zip(worthwhile, trials.side_by_side(walks), strict=True)
     return tried
+
+
+def _walk(
+    trials: Trials, candidate: Candidate, ranks: list[int], tried: dict[Candidate, list[int]]
+) -> list[int]:
+    plain = candidate.plain
+    if plain is None or plain not in tried:
+        return walk(trials, candidate, ranks)
+    return walk_near(trials, candidate, ranks, [(plain, rank) for rank in tried[plain]])
 
 
 def _differs(trials: Trials, candidate: Candidate, tried: dict[Candidate, list[int]]) -> bool:
@@ -191,56 +210,28 @@ def _differs(trials: Trials, candidate: Candidate, tried: dict[Candidate, list[i
     return differs
 
 
-def _stages(candidates: list[Candidate]) -> list[list[Candidate]]:
-    """Order the losses so that those that start from models of a plain relative come after it."""
-    first = [c for c in candidates if c.plain not in candidates]
-    return [first, [c for c in candidates if c not in first]]
-
-
-def _score_on_all(trials: Trials, keys: list[Key]) -> None:
-    """Score candidates on the folds after the first: a fold of a loss at a time, ranks upwards."""
-
-    def fold(candidate: Candidate, k: int) -> None:
-        for _, rank in sorted((key for key in keys if key[0] == candidate), key=lambda x: x[1]):
-            trials.score(candidate, rank, k)
-
-    losses = list(dict.fromkeys(candidate for candidate, _ in keys))
-    others = range(1, len(trials.folds))
-    for stage in _stages(losses):
-        trials.side_by_side([partial(fold, c, k) for k in others for c in stage])
-
-
-def _around(near: list[Key], key: Key) -> list[Key]:
-    """Return the choice and the ranks next to it that were in question."""
-    own = sorted((k for k in near if k[0] == key[0]), key=lambda k: k[1])
-    at = own.index(key)
-    return own[max(0, at - NEIGHBOURS) : at + NEIGHBOURS + 1]
-
-
 def _replicated(
-    trials: Trials, storage: Storage, keys: list[Key], choice: Key, n_restarts: int
-) -> dict[Key, Replication]:
-    """Fit all of the data several times, and say whether the fits agree; those of the choice are
-    searches like any other fit's, since the best of them is kept.
+    trials: Trials, storage: Storage, key: Key, n_restarts: int, chosen: bool
+) -> Replication:
+    """Fit all of the data several times, and say whether the fits agree.
+
+    The first of those that are chosen from is a search like any other fit's, since the best is
+    kept; the others only show where a single run leads.
     """
     n_folds = len(trials.folds)
     tasks = [
-        partial(trials.fit, storage, *key, n_folds + start, **({} if key == choice else TRIAL))
-        for key in keys
+        partial(
+            trials.fit, storage, *key, n_folds + start, **({} if chosen and not start else TRIAL)
+        )
         for start in range(n_restarts)
     ]
     fits: list[Fitted] = trials.side_by_side(tasks)
-    found = {}
-    for number, key in enumerate(keys):
-        own = fits[number * n_restarts : (number + 1) * n_restarts]
-        best, *others = sorted(own, key=lambda fit: fit.loss)
-        matches = [factor_match_score(best.model, fit.model) for fit in others]
-        consistency = None
-        if applies(best.model.loss_function, best.model, storage):
-            consistency = core_consistency(best.model, storage)
-        match = float(np.mean(matches)) if matches else None
-        found[key] = Replication(best.model, match, consistency)
-    return found
+    best, *others = sorted(fits, key=lambda fit: fit.loss)
+    matches = [factor_match_score(best.model, fit.model) for fit in others]
+    consistency = None
+    if applies(best.model.loss_function, best.model, storage):
+        consistency = core_consistency(best.model, storage)
+    return Replication(best.model, float(np.mean(matches)) if matches else None, consistency)
 
 
 def _labelled(model: Any, modes: Any) -> Any:
