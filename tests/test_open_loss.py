@@ -2,10 +2,15 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import smartcpd
 from smartcpd import CPModel, SmartCPD, SparseTensor, losses
+from smartcpd._common.stacked import stack
+from smartcpd._data.opening import as_storage
 from smartcpd._fitting.fit import fit
+from smartcpd._objectives import objective_of
+from smartcpd._objectives.parameter import unlikelihood
 from smartcpd.errors import IncompatibleError, InvalidParameterError
 
 R = 1.5
@@ -135,3 +140,16 @@ def test_what_is_interrupted_before_anything_was_recorded(monkeypatch, tmp_path)
     assert found.history[-1].loss == found.loss
     again = fit(few, 2, OPEN, **where, resume=True)
     assert all(map(np.array_equal, whole.model.factors, again.model.factors))
+
+
+@pytest.mark.parametrize("r", [0.7, 3.0])
+def test_losses_of_different_parameters_compare_by_likelihood(r):
+    rng = np.random.default_rng(0)
+    factors = [rng.uniform(0.5, 1.5, (n, 2)) for n in (5, 4, 3)]
+    loss = losses.get(f"negative-binomial({r})")
+    mean = r * np.einsum("ir,jr,kr->ijk", *factors)
+    X = rng.poisson(mean).astype(float)
+    storage = as_storage(X, "zero", None, None)
+    value = objective_of(storage, loss).estimate(stack(factors)).loss
+    likely = stats.nbinom.logpmf(X, r, r / (r + mean)).mean()
+    assert unlikelihood(storage, loss, value) == pytest.approx(-likely)

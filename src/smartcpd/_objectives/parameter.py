@@ -83,6 +83,14 @@ def likeliest(
     return Parameter(wanted.with_parameter(value), value, error, gain, value > AT_BOUND * highest)
 
 
+def unlikelihood(storage: InMemory, loss: Loss, mean: float) -> float:
+    """Return minus the mean log-likelihood of a cell, given the mean loss: losses that differ in
+    their parameter compare by nothing less.
+    """
+    kinds, counts, n = _tallied(storage)
+    return float(mean - counts @ loss.log_base(kinds, 1.0) / n)
+
+
 class _Profile:
     """Minus the mean log-likelihood of a cell, as a function of the parameter's logarithm."""
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from smartcpd._common.parameters import check_integer
 from smartcpd._data.labelled import taken_off
-from smartcpd._data.storage import Storage
+from smartcpd._data.storage import Dense, SparseTensor, Storage
 from smartcpd._fitting.model import CPModel
 from smartcpd._inference.selection.candidates import (
     Candidate,
@@ -29,6 +29,7 @@ from smartcpd._inference.selection.rule import Key, contenders, top_of, walk, wa
 from smartcpd._inference.selection.training import Fitted
 from smartcpd._inference.selection.trials import TRIAL, Trials
 from smartcpd._inference.selection.wording import AGREE
+from smartcpd._objectives.parameter import unlikelihood
 from smartcpd.errors import InvalidParameterError
 from smartcpd.metrics import core_consistency, factor_match_score
 from smartcpd.metrics.core_consistency import applies
@@ -226,12 +227,21 @@ def _replicated(
         for start in range(n_restarts)
     ]
     fits: list[Fitted] = trials.side_by_side(tasks)
-    best, *others = sorted(fits, key=lambda fit: fit.loss)
+    best, *others = sorted(fits, key=lambda fit: _cost(fit, key[0], storage))
     matches = [factor_match_score(best.model, fit.model) for fit in others]
     consistency = None
     if applies(best.model.loss_function, best.model, storage):
         consistency = core_consistency(best.model, storage)
     return Replication(best.model, float(np.mean(matches)) if matches else None, consistency)
+
+
+def _cost(fit: Fitted, candidate: Candidate, storage: Storage) -> float:
+    """Return what the best of several fits has least of."""
+    if not candidate.loss.is_open:
+        return fit.loss
+    assert isinstance(storage, Dense | SparseTensor)
+    assert fit.model.loss_function is not None
+    return unlikelihood(storage, fit.model.loss_function, fit.loss)
 
 
 def _labelled(model: Any, modes: Any) -> Any:
