@@ -76,9 +76,11 @@ def _why(selection: Selection, row: Row) -> str:
             errors = nearest.behind / nearest.behind_error
             text += f" ({errors:.1f} standard errors behind the best)"
         parts.append(text)
-    if above:
+    if above and all(other.behind >= -other.behind_error for other in above):
         what = "them" if below else "held-out cells"
         parts.append(f"no higher rank predicts {what} better by more than a standard error")
+    elif above:
+        parts.append("higher ranks that may be better were tried on fewer folds")
     elif row.rank == selection.limit and len(own) > 1:
         parts.append("it is the highest rank that was tried, and higher ones may be better still")
     others = sorted({other.loss for other in selection.rows} - {row.loss})
@@ -97,7 +99,7 @@ def _against(selection: Selection, row: Row, others: list[str]) -> str:
     close = [loss for loss, other in best.items() if other.behind <= other.behind_error]
     if close:
         return f"{' and '.join(close)} is about as good"
-    return f"{' and '.join(others)} is worse at every rank"
+    return f"{' and '.join(others)} is worse at every rank that was tried"
 
 
 def _restarts(row: Row) -> str:
