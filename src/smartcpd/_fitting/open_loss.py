@@ -79,7 +79,7 @@ class _Rounds:
 
     def run(self, factors: Any, under: Loss) -> Any:
         """Find the parameter and the factors in turn, from factors under a loss."""
-        found, value = None, None
+        found, value = None, self._known(under)
         for number in range(MOST_ROUNDS):
             parameter = self._likeliest(factors, under, value)
             if found is not None and self._has_settled(parameter, value):
@@ -90,6 +90,10 @@ class _Rounds:
             found = self.fit(parameter.loss, init=start, n_init=1)
             factors, under = found.model.distribute().factors, parameter.loss
         return self._at(parameter, MOST_ROUNDS, settled=False)
+
+    def _known(self, under: Loss) -> float | None:
+        """The parameter of the loss that the first factors are under, if they are of this one."""
+        return float(under.fields[0]) if type(under) is type(self.loss) else None
 
     def fit(self, loss: Loss, **more: Any) -> Any:
         """A fit with what earlier ones left of the user's limits."""

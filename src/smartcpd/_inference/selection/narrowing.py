@@ -7,6 +7,7 @@ A rank is fitted to no more folds once it is clearly worse.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from functools import partial
 
@@ -16,6 +17,7 @@ from smartcpd._inference.selection.rule import (
     ONE,
     Choice,
     Key,
+    behind,
     best_loss,
     is_near,
     near,
@@ -24,7 +26,9 @@ from smartcpd._inference.selection.rule import (
 from smartcpd._inference.selection.trials import Trials
 
 FOLDS_AT_A_TIME = 2
-"""Number of folds after which it is asked whether a rank is clearly worse."""
+"""Number of folds after which it is asked whether a rank is worse for certain."""
+DOUBT = 2.0
+"""Number of standard errors by which the folds that are left may differ from no difference."""
 
 
 def chosen(trials: Trials, contenders: dict[Candidate, list[Key]]) -> Choice:
@@ -68,15 +72,31 @@ def _is_as_good(trials: Trials, key: Key, best: Key) -> bool:
     """Whether a rank is within one standard error of the best, on as many folds as it takes."""
     n_folds = len(trials.folds)
     for first in range(1, n_folds, FOLDS_AT_A_TIME):
-        if not is_near(trials, key, best, CLEARLY):
+        if _is_worse(trials, key, best):
             return False
         _score(trials, [key], range(first, min(first + FOLDS_AT_A_TIME, n_folds)))
     return is_near(trials, key, best, ONE)
 
 
+def _is_worse(trials: Trials, key: Key, best: Key) -> bool:
+    """Whether a rank is worse by more than one standard error, or will be: unless the folds that
+    are left differ from no difference at all by more than their noise does.
+    """
+    share = len(trials.scores[key]) / len(trials.folds)
+    error = behind(trials, key, best).error * math.sqrt(1.0 / share)
+    in_the_end = (ONE + DOUBT * math.sqrt(1.0 - share)) * error
+    return not is_near(trials, key, best, CLEARLY) or (behind(trials, key, best).value > in_the_end)
+
+
 def _score(trials: Trials, keys: Sequence[Key], folds: Iterable[int]) -> None:
-    """Score candidates on some folds; those that start from models of others come after them."""
+    """Score candidates on some folds: a fold of a loss at a time, ranks downwards, since fits may
+    start from those of higher ranks; losses that start from models of others come after them.
+    """
     wanted = list(folds)
+
+    def fold(candidate: Candidate, k: int) -> None:
+        for _, rank in sorted((key for key in keys if key[0] == candidate), key=_rank)[::-1]:
+            trials.score(candidate, rank, k)
+
     for stage in stages(list(dict.fromkeys(candidate for candidate, _ in keys))):
-        own = sorted((key for key in keys if key[0] in stage), key=_rank)
-        trials.side_by_side([partial(trials.score, *key, k) for k in wanted for key in own])
+        trials.side_by_side([partial(fold, c, k) for k in wanted for c in stage])

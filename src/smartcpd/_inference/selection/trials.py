@@ -60,14 +60,27 @@ class Trials:
         known = self.scores.setdefault((candidate, rank), {})
         if k not in known:
             fold = self.folds[k]
-            kin = None
-            if candidate.plain is not None and (candidate.plain, rank) in self.scores:
-                kin = self.score(candidate.plain, rank, k).model
+            kin = self._kin(candidate, rank, k)
             previous, scratch = self._ways(candidate, rank, k)
             found = self.fit(fold.training, candidate, rank, k, previous, kin, scratch, **TRIAL)
             known[k] = scored(fold, found)
             self.tell(f"{candidate}, rank {rank}, fold {k + 1}: {found.seconds:.1f} s")
         return known[k]
+
+    def _kin(self, candidate: Candidate, rank: int, k: int) -> CPModel | None:
+        """Return a model of the fold to start from, where the parameter of a loss is estimated: of
+        the rank above, whose components are merged, or of the plain relative.
+
+        On the first fold all ranks start from the relative, which shows which of them are good.
+        """
+        plain = candidate.plain
+        if plain is None:
+            return None
+        above = [r for c, r in self.scores if c == candidate and r > rank]
+        above = [r for r in above if k in self.scores[candidate, r]]
+        if k > 0 and above:
+            return self.scores[candidate, min(above)][k].model
+        return self.score(plain, rank, k).model if (plain, rank) in self.scores else None
 
     def _ways(self, candidate: Candidate, rank: int, k: int) -> tuple[Fitted | None, bool]:
         """Return the fit of a lower rank to start from, if any, and whether to start from scratch
