@@ -3,14 +3,17 @@
 import numpy as np
 import pytest
 
-from smartcpd import CPModel, losses
+from smartcpd import CPModel, datasets, losses, metrics
+from smartcpd._common.stacked import stack
+from smartcpd._data.opening import as_storage
 from smartcpd._inference.selection.candidates import Candidate
 from smartcpd._inference.selection.folds import Fold
 from smartcpd._inference.selection.narrowing import chosen
 from smartcpd._inference.selection.rule import ONE, contenders, is_near, walk, walk_near
 from smartcpd._inference.selection.scores import FoldScore
-from smartcpd._inference.selection.training import Fitted
+from smartcpd._inference.selection.training import Fitted, fitted
 from smartcpd._inference.selection.trials import Trials
+from smartcpd._objectives import objective_of
 
 POISSON = Candidate(losses.get("poisson"))
 OPEN = Candidate(losses.get("negative-binomial"))
@@ -121,3 +124,13 @@ class TestWays:
         previous, scratch = self.trials(True)._ways(POISSON, 6, 0)
         assert previous.model.rank == 5
         assert scratch
+
+    def test_a_model_of_the_same_loss_is_gone_on_from(self):
+        X, truth = datasets.count((10, 9, 8), 2, a_max=2.0, random_state=0)
+        storage = as_storage(X, "zero", None, None)
+        kin = CPModel(truth, loss_function="poisson")
+        seed = np.random.SeedSequence(0)
+        found = fitted(storage, 2, POISSON, seed, {"n_threads": 1}, kin=kin)
+        before = objective_of(storage, POISSON.loss).estimate(stack(truth)).loss
+        assert found.loss < before
+        assert metrics.factor_match_score(found.model, kin) > 0.9

@@ -11,7 +11,7 @@ import numpy as np
 from smartcpd._common.parameters import checked_jobs
 from smartcpd._data.labelled import taken_off
 from smartcpd._data.opening import as_storage, in_memory
-from smartcpd._data.storage import Storage
+from smartcpd._data.storage import InMemory, Storage
 from smartcpd._fitting.model import CPModel
 from smartcpd._fitting.settings import generator
 from smartcpd._inference.selection.candidates import Candidate, as_candidate
@@ -244,7 +244,7 @@ def opened(
     mask: Any,
     weights: Any,
     parameters: dict[str, Any],
-) -> tuple[Trials, Storage]:
+) -> tuple[Trials, InMemory]:
     """Return folds of the data and no fits yet, with everything checked that no loss decides."""
     jobs = checked_jobs(n_jobs)
     method = checked_parameters(parameters)

@@ -13,7 +13,7 @@ import numpy as np
 
 from smartcpd._common.parameters import check_integer
 from smartcpd._data.labelled import taken_off
-from smartcpd._data.storage import Dense, SparseTensor, Storage
+from smartcpd._data.storage import InMemory
 from smartcpd._fitting.model import CPModel
 from smartcpd._inference.selection.candidates import (
     Candidate,
@@ -58,11 +58,12 @@ def select(
     """Find the rank and the loss that predict held-out cells best, or the simplest that do about
     so.
 
-    Under each loss, ranks are tried upwards on a first fold, each from scratch and from the model
-    of the rank below, until three in a row are not better. Candidates that are not clearly worse
-    there are fitted to the other folds, from the rank below if that is among them. Among those, the
-    lowest rank is chosen whose held-out log-likelihood is within one standard error of the best
-    one's; the error is that of the difference on the same cells.
+    Ranks are tried upwards on a first fold, each from scratch and from the model of the rank below,
+    until three in a row are not better; under "negative-binomial" only near the ranks at which
+    "poisson" is good. The best of each loss are fitted to the other folds, which decides about the
+    loss. Then the lowest rank is chosen whose held-out log-likelihood is within one standard error
+    of the best one's; the error is that of the difference on the same cells. It is looked for by
+    halving, so that not every rank is fitted to every fold: ``folds`` of the table says how many.
 
     Parameters
     ----------
@@ -77,8 +78,8 @@ def select(
     cv, holdout, fiber_mode
         How cells are held out, as for `cross_validate`.
     n_restarts : int
-        Fits to all of the data from different starts, for the ranks around the choice: whether
-        they find the same components. The best of those of the chosen rank is ``model``.
+        Fits to all of the data from different starts: whether they find the same components. The
+        best of them is ``model``. Where they differ, the rank below is fitted as often, too.
     n_jobs : int
         Fits that run at the same time, -1 for as many as there are cores. The result does not
         depend on it.
@@ -212,12 +213,12 @@ def _differs(trials: Trials, candidate: Candidate, tried: dict[Candidate, list[i
 
 
 def _replicated(
-    trials: Trials, storage: Storage, key: Key, n_restarts: int, chosen: bool
+    trials: Trials, storage: InMemory, key: Key, n_restarts: int, chosen: bool
 ) -> Replication:
     """Fit all of the data several times, and say whether the fits agree.
 
-    The first of those that are chosen from is a search like any other fit's, since the best is
-    kept; the others only show where a single run leads.
+    The first of those that a model is chosen from is a search like any other fit's; the others only
+    show where a single run leads, and one that leads further is finished.
     """
     n_folds = len(trials.folds)
     tasks = [
@@ -229,17 +230,18 @@ def _replicated(
     fits: list[Fitted] = trials.side_by_side(tasks)
     best, *others = sorted(fits, key=lambda fit: _cost(fit, key[0], storage))
     matches = [factor_match_score(best.model, fit.model) for fit in others]
+    if chosen and best is not fits[0]:
+        best = trials.fit(storage, *key, n_folds + n_restarts, kin=best.model)
     consistency = None
     if applies(best.model.loss_function, best.model, storage):
         consistency = core_consistency(best.model, storage)
     return Replication(best.model, float(np.mean(matches)) if matches else None, consistency)
 
 
-def _cost(fit: Fitted, candidate: Candidate, storage: Storage) -> float:
+def _cost(fit: Fitted, candidate: Candidate, storage: InMemory) -> float:
     """Return what the best of several fits has least of."""
     if not candidate.loss.is_open:
         return fit.loss
-    assert isinstance(storage, Dense | SparseTensor)
     assert fit.model.loss_function is not None
     return unlikelihood(storage, fit.model.loss_function, fit.loss)
 

@@ -50,14 +50,16 @@ def fitted(
 ) -> Fitted:
     """Fit a candidate from ``scratch`` and, given the fit of a lower rank, from there as well.
 
-    ``kin`` is a model of the same rank and data under the loss that the candidate is a relative of:
-    as good a start as any, and one that costs nothing.
+    Given ``kin``, a model of the same data, under the loss that the candidate is a relative of or
+    under the candidate's own, it starts from there alone.
     """
     began = time.perf_counter()
     run = _Run(storage, rank, seed, parameters)
     widens = False
-    if candidate.loss.is_open:
-        found = run.with_parameter(candidate.loss, kin)
+    if kin is not None:
+        found = run.from_kin(candidate.loss, kin)
+    elif candidate.loss.is_open:
+        found = run.with_parameter(candidate.loss)
     else:
         found, widens = run.best(candidate.loss, previous, scratch)
     status = found.status
@@ -94,12 +96,12 @@ class _Run:
         is_as_low = warm.loss <= found.loss + AS_LOW * gain
         return (warm if warm.loss < found.loss else found), is_as_low
 
-    def with_parameter(self, loss: Loss, kin: CPModel | None) -> Fit:
-        """A fit that finds the parameter of its loss, from a model of the loss's limit if one is
-        at hand.
-        """
-        if kin is None:
-            return self._fit(loss, self.scratch)
+    def with_parameter(self, loss: Loss) -> Fit:
+        """A fit that finds the parameter of its loss, after one under the loss's limit."""
+        return self._fit(loss, self.scratch)
+
+    def from_kin(self, loss: Loss, kin: CPModel) -> Fit:
+        """A fit from a model that is about as good already."""
         return self._fit(loss, self.warm, init=kin, n_init=1)
 
     def _fit(self, loss: Loss, rng: np.random.Generator, **more: Any) -> Fit:
