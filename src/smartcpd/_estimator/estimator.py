@@ -126,7 +126,8 @@ class SmartCPD(MeetsNewData):
         Number of starts that are compared by loss; those that fall behind are stopped early.
     effort : float
         How much a fit that searches for starts itself may spend on runs that find the solution
-        again, or a better one: twice as much with 2, a single run with 0.
+        again, or a better one: twice as much with 2, a single run with 0, whose rows need not be
+        exact.
     consensus : bool
         Run every start to its end, as a fit of its own, so that ``consensus_`` tells in how many of
         them each component was found. Takes as long as ``n_init`` fits; needs at least two.

@@ -41,7 +41,8 @@ class Row:
     behind, behind_error : float
         By how much the score is below the best one, and the standard error of that difference.
     folds : int
-        On how many folds it was scored; 1 if the first was enough to rule it out.
+        On how many folds it was scored: all for the choice and the best, fewer where those were
+        enough to rule it out, or where nothing hung on it.
     replicability : float or None
         Factor match score between restarts on all of the data: 1 if they find the same components.
     core_consistency : float or None
@@ -103,7 +104,7 @@ class Selection:
     recommendation : str
         One sentence.
     rows : tuple of Row
-        What was tried, loss by loss.
+        What was tried, loss by loss; a rank that is not among them was not.
     table : list of dict
         The same as plain values.
     limit : int
