@@ -82,10 +82,12 @@ def _is_worse(trials: Trials, key: Key, best: Key) -> bool:
     """Whether a rank is worse by more than one standard error, or will be: unless the folds that
     are left differ from no difference at all by more than their noise does.
     """
+    deficit = behind(trials, key, best)
     share = len(trials.scores[key]) / len(trials.folds)
-    error = behind(trials, key, best).error * math.sqrt(1.0 / share)
-    in_the_end = (ONE + DOUBT * math.sqrt(1.0 - share)) * error
-    return not is_near(trials, key, best, CLEARLY) or (behind(trials, key, best).value > in_the_end)
+    # With no difference on the folds that are left, the deficit falls to this share of itself, and
+    # its error to the root of it.
+    errors = (ONE + DOUBT * math.sqrt(1.0 - share)) / math.sqrt(share)
+    return deficit.value > min(CLEARLY, errors) * deficit.error
 
 
 def _score(trials: Trials, keys: Sequence[Key], folds: Iterable[int]) -> None:
