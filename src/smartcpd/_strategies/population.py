@@ -43,7 +43,7 @@ FOUND_AGAIN = 0.02
 their resolution."""
 LEAST, MOST = 2, 16
 """The smallest and the largest number of members."""
-WORK, CHILDREN_WORK, OWN_CHILDREN_WORK = 3e5, 1.3e7, 2.5e6
+WORK, CHILDREN_WORK, OWN_CHILDREN_WORK = 3e5, 1.3e7, 4e6
 """A population has as many members as make a pass over all of them so many entries, and no more
 children, at the usual effort, than make a pass over all of those so many; the last figure is for
 children under a loss of their own, whose steps cost several times as much."""
@@ -94,10 +94,10 @@ class Breeding(NamedTuple):
 
 START = Schedule(15, 6, 10)
 SAMPLED_START = Schedule(15, 2, 10)
-FIRST_LIFT, MERGED_LIFT, CHILD_LIFT = 0.3, 0.01, 0.1
-"""The mass that lifts the entries of a start, of one whose components were just merged, and of a
-child; see `Bursts.improved`."""
-GROWTH, GROWTH_AS_COUNTS, OWN_GROWTH = Growth(12, 0, 25), Growth(6, 0, 15), Growth(6, 6, 20)
+FIRST_LIFT, MERGED_LIFT, CHILD_LIFT, OWN_LIFT = 0.3, 0.01, 0.1, 0.003
+"""The mass that lifts the entries of a start, of one whose components were just merged, of a child,
+and of one under a loss of its own, which makes few passes; see `Bursts.improved`."""
+GROWTH, GROWTH_AS_COUNTS, OWN_GROWTH = Growth(12, 0, 25), Growth(6, 0, 15), Growth(4, 8, 40)
 """The steps of children that are counts, that come under a loss of their own later on, and under
 the latter."""
 AS_COUNTS = Breeding(6, 2, 1e-3)
@@ -107,12 +107,13 @@ FIRST, FIRST_SAMPLE = Breeding(4, 3, 1e-3), Breeding(4, 1, 1e-2)
 the same: on all nonzeros, and on a sample, which does not tell small differences apart."""
 JOINED, JOINED_SAMPLE = Breeding(60, 16, 1e-3), Breeding(60, 8, 1e-3)
 """How the members of all populations are bred when they are put together."""
-OWN_FIRST, OWN_JOINED = Breeding(2, 2, 1e-3), Breeding(12, 6, 1e-3)
+OWN_FIRST, OWN_JOINED = Breeding(4, 3, 1e-3), Breeding(24, 6, 1e-3)
 """The same for both where the loss is their own and children cost several times as much."""
 MOST_JOINED = 32
 """The largest number of members that are put together."""
-FIRST_OWN_PASSES = 5
-"""Number of passes before quasi-Newton steps when counts come under a loss of their own."""
+FIRST_OWN_PASSES, OWN_MEMBERS = 5, 8
+"""Number of passes before quasi-Newton steps when counts come under a loss of their own, and of
+members that do."""
 
 
 @kept_value
@@ -186,7 +187,7 @@ class Population:
         members.sort(key=attrgetter("loss"))
         if self.own is None:
             return members
-        made = [partial(self._under_own_loss, each.mixture) for each in members]
+        made = [partial(self._under_own_loss, each.mixture) for each in members[:OWN_MEMBERS]]
         own = [each for each in self._side_by_side(made) if math.isfinite(each.loss)]
         # With too many large cells a model goes on from where its counts are.
         return self._breed(own, OWN_FIRST, self._grown) if own else members
@@ -258,7 +259,7 @@ class Population:
         above a bar.
         """
         assert self.own is not None
-        _, child = self.own.improved(child, OWN_GROWTH.lifted, CHILD_LIFT)
+        _, child = self.own.improved(child, OWN_GROWTH.lifted, OWN_LIFT)
         found = self.own.descended(child, OWN_GROWTH.tried, LEFT * self.resolution)
         if found.loss <= bar + HOPELESS * self.resolution:
             return self._descended(found.mixture, OWN_GROWTH.last)
