@@ -174,6 +174,8 @@ class Restarts:
             if best.result.ended or not found.can_be_repaired or not self._can_shrink:
                 break
             start = self._inside(repaired(best.result.factors, found, self._exact, rng))
+            if not np.isfinite(self._exact.estimate(stack(start)).loss):
+                break  # e^m of factors that have grown large may overflow after any change
             settings = self._kept(f"{prefix}repair-{number}")
             sequence = FitSequence.after(settings, self._observe, best.result.history)
             run = sequence.run(self.repairs, self.problem, rng, start, prefix="repaired: ")
