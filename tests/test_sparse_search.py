@@ -235,6 +235,19 @@ def test_a_child_has_what_its_parents_share_and_other_components_of_both():
     assert population.mixed(one, one, rng) is None
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_starts_do_not_agree_on_a_poor_merge(seed):
+    """Two components and noise in other rows: of three wide ones two are to be merged, and starts
+    that are not smoothed all merge the wrong ones."""
+    events = datasets.events((50, 20, 10), 2, 3000, random_state=0).data.to_dense()
+    noise = np.random.default_rng(3).poisson(0.45, (30, 20, 10))
+    whole = np.concatenate([events, noise]).astype(float)
+    X = SparseTensor(np.argwhere(whole), whole[whole > 0], whole.shape)
+    found, best = (fit(data, 2, "poisson", random_state=seed) for data in (X, whole))
+    assert found.solver == "sparse"
+    assert found.loss <= best.loss + 1e-4
+
+
 @pytest.mark.slow
 def test_steps_for_tensors_of_different_orders_are_not_taken_for_each_other():
     """Machine code from disk is linked by name, so one process must have all of them."""

@@ -56,8 +56,9 @@ PairArrays = tuple[Rows, Rows, Integers, Places, Vector, Double]
 event, the values, and what the model is above in logs."""
 ZeroParts = tuple[Total, Entrywise]
 """The loss of cells without an event, with its derivative."""
-PassPlan = tuple[Integer, Double, Double]
-"""The number of passes, the mass that lifts entries at first, and the gain that ends them."""
+PassPlan = tuple[Integer, Double, Double, Double]
+"""The number of passes, the events that smooth each of them, the mass that lifts entries at first,
+and the gain that ends them."""
 Transform = Annotated[Any, _block(Vector, Params, Vector)]
 """(a, p, out): to the dual of a mirror map, or back."""
 Move = Annotated[Any, _block(Vector, Vector, Vector, Params)]

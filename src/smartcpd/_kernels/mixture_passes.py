@@ -57,16 +57,26 @@ def scale_columns(A, first, last, scale):
 
 
 @subroutine
-def normalise(S, offsets, weights, row):
-    """Turn counts into columns of unit sum, in place, and weights. ``row`` is room for one row."""
+def normalise(S, offsets, smoothing, weights, row):
+    """Turn counts into columns of unit sum, in place, and weights, with ``smoothing`` events spread
+    evenly over the rows of each mode. ``row`` is room for one row.
+    """
     flat, nothing = S.reshape(-1), S.dtype.type(0.0)
     for i in range(flat.size):
         flat[i] = max(flat[i], nothing)
     column_sums(S, 0, offsets[1], row)
     for r in range(weights.size):
         weights[r] = row[0, r]
-        row[0, r] = inverse(weights[r])
-    scale_columns(S, 0, len(S), row)
+    share = S.dtype.type(smoothing / max(weights.sum(), TINY))
+    for k in range(offsets.size - 1):
+        first, last = offsets[k], offsets[k + 1]
+        if share > nothing:
+            for i in range(first, last):
+                for r in range(weights.size):
+                    S[i, r] += share * weights[r]
+        for r in range(weights.size):
+            row[0, r] = inverse(weights[r] * (1.0 + (last - first) * share))
+        scale_columns(S, first, last, row)
 
 
 @subroutine
@@ -105,14 +115,14 @@ def make_improve(variant: Any, count: Any) -> Any:
         """Improve a mixture in place by some passes, or until a few of them gain no more than
         they must; return its loss, the sum over all cells.
 
-        ``how`` is the number of passes, the mass that lifts entries and that gain; ``done`` is told
-        how many passes were made, and whether nothing is left to gain. Events of the smallest
-        weight count for a ``share`` of one. For ``background`` see `add_hot`; NaN is returned where
-        more than ``most_hot`` cells are hot. A pass begins where the last two points lead to; where
-        the loss is higher there, the next one begins at the last point that was accepted, without
-        momentum.
+        ``how`` is the number of passes, the events that smooth them, the mass that lifts entries
+        and that gain; ``done`` is told how many passes were made, and whether nothing is left to
+        gain. Events of the smallest weight count for a ``share`` of one. For ``background`` see
+        `add_hot`; NaN is returned where more than ``most_hot`` cells are hot. A pass begins where
+        the last two points lead to; where the loss is higher there, the next one begins at the last
+        point that was accepted, without momentum.
         """
-        n_passes, lift, least = how
+        n_passes, smoothing, lift, least = how
         slope = background[3]
         scale = columns.dtype.type(share / slope)
         cells, hot = np.empty((most_hot, offsets.size - 1), np.uint32), np.zeros(1)
@@ -170,7 +180,7 @@ def make_improve(variant: Any, count: Any) -> Any:
             start_weights, accepted_weights = accepted_weights, start_weights
             point, previous = previous, point
             point_weights, previous_weights = previous_weights, point_weights
-            normalise(S, offsets, target_weights, row)
+            normalise(S, offsets, smoothing, target_weights, row)
             extrapolate(
                 S,
                 target_weights,

@@ -111,14 +111,17 @@ class Bursts:
     def lanes(self) -> int:
         return lanes_of_a_line(self.dtype)
 
-    def improved(self, mixture: Mixture, n_passes: int, lift: float) -> tuple[float, Mixture]:
+    def improved(
+        self, mixture: Mixture, n_passes: int, lift: float, smoothing: float = 0.0
+    ) -> tuple[float, Mixture]:
         """The sum of the loss over all cells after some passes of EM, and the mixture there; NaN
         where the model has too many large cells.
 
         Entries of a column are never below their even share of a mass: ``lift`` at first, less
         from pass to pass. Without it entries that look empty early on fall to nothing.
+        ``smoothing`` events, spread evenly over the rows of each mode, are added in every pass.
         """
-        found = self._passes(mixture, n_passes, lift)
+        found = self._passes(mixture, n_passes, lift, smoothing)
         return found.loss, found.mixture
 
     def descended(self, mixture: Mixture, n_steps: int, least: float = 0.0) -> Descended:
@@ -127,10 +130,15 @@ class Bursts:
         """
         if self.curved:
             return self._root_steps(mixture, n_steps, least)
-        return self._passes(mixture, n_steps, 0.0, least)
+        return self._passes(mixture, n_steps, least=least)
 
     def _passes(
-        self, mixture: Mixture, n_passes: int, lift: float, least: float = -math.inf
+        self,
+        mixture: Mixture,
+        n_passes: int,
+        lift: float = 0.0,
+        smoothing: float = 0.0,
+        least: float = -math.inf,
     ) -> Descended:
         columns, rank = padded(mixture.columns, self.dtype, self.lanes), mixture.rank
         weights = np.zeros(columns.shape[1], self.dtype)
@@ -140,7 +148,8 @@ class Bursts:
             passes = compiled_paired_passes(self.dtype)
         else:
             passes = compiled_mixture_passes(self.order)
-        loss = passes(*self.given_passes, rank, (n_passes, lift, least), columns, weights, done)
+        how = n_passes, smoothing, lift, least
+        loss = passes(*self.given_passes, rank, how, columns, weights, done)
         found = columns[:, :rank].astype(np.float64)
         improved = Mixture(found, weights[:rank].astype(np.float64), mixture.shape)
         return Descended(improved, loss, int(done[0]), bool(done[1]))

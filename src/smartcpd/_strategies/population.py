@@ -94,9 +94,12 @@ class Breeding(NamedTuple):
 
 START = Schedule(15, 6, 10)
 SAMPLED_START = Schedule(15, 2, 10)
-FIRST_LIFT, MERGED_LIFT, CHILD_LIFT, OWN_LIFT = 0.3, 0.01, 0.1, 0.003
-"""The mass that lifts the entries of a start, of one whose components were just merged, of a child,
-and of one under a loss of its own, which makes few passes; see `Bursts.improved`."""
+SMOOTHING = 3.0
+"""Number of events that smooth a start until its components are merged; less, and starts agree on
+poor merges."""
+MERGED_LIFT, CHILD_LIFT, OWN_LIFT = 0.01, 0.1, 0.003
+"""The mass that lifts the entries of a start whose components were merged, of a child, and of one
+under a loss of its own, which makes few passes; see `Bursts.improved`."""
 GROWTH, GROWTH_AS_COUNTS, OWN_GROWTH = Growth(12, 0, 25), Growth(6, 0, 15), Growth(4, 8, 40)
 """The steps of children that are counts, that come under a loss of their own later on, and under
 the latter."""
@@ -304,10 +307,10 @@ class Population:
     def _merged(self, mixture: Mixture) -> Member:
         """A wide mixture after merges of its components to the rank, with passes in between."""
         schedule = self.start
-        _, mixture = self.counts.improved(mixture, schedule.first, FIRST_LIFT)
+        _, mixture = self.counts.improved(mixture, schedule.first, 0.0, SMOOTHING)
         while mixture.rank > self.problem.rank:
             mixture = merged_by_information(mixture, mixture.rank - 1)
-            _, mixture = self.counts.improved(mixture, schedule.between, MERGED_LIFT)
+            _, mixture = self.counts.improved(mixture, schedule.between, 0.0, SMOOTHING)
         return Member(*self.counts.improved(mixture, schedule.last, MERGED_LIFT))
 
     def _under_own_loss(self, mixture: Mixture) -> Member:
