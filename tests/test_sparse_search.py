@@ -13,7 +13,7 @@ from smartcpd._methods.mixture_descents import narrowed
 from smartcpd._methods.mm import Passes
 from smartcpd._objectives import objective_of, scaled_gradient
 from smartcpd._problem.stopping import Stopping
-from smartcpd._strategies import population, sparse
+from smartcpd._strategies import miniatures, population, sparse
 from smartcpd._strategies.starts import marginal_factors
 
 COUNTS, _ = datasets.events((20, 16, 12), 2, n_events=3000, random_state=0)
@@ -76,12 +76,12 @@ class TestWhatIsSaid:
 
 
 def test_samples_keep_their_share_of_the_events(monkeypatch):
-    monkeypatch.setattr(population, "LEAST_SAMPLE", 300)
-    monkeypatch.setattr(population, "EVENTS_A_PARAMETER", 1)
+    monkeypatch.setattr(miniatures, "LEAST_SAMPLE", 300)
+    monkeypatch.setattr(miniatures, "EVENTS_A_PARAMETER", 1)
     problem = sparse.Problem.build(COUNTS, 2, "poisson")
-    some, share = population.sampled(problem, np.random.default_rng(0))
-    assert some.storage.nnz == 300
-    assert share == pytest.approx(300 / COUNTS.nnz, rel=0.2)
+    small = miniatures.Miniature.sampled(problem, np.random.default_rng(0))
+    assert small.problem.storage.nnz == 300
+    assert small.share == pytest.approx(300 / COUNTS.nnz, rel=0.2)
     assert fit(COUNTS, 2, "poisson", random_state=0).status.converged
 
 

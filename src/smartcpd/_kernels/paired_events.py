@@ -69,10 +69,13 @@ def add_outer_line(w, outer, g, at, S):
 
 @subroutine
 def add_logs(x, end, seen, m, loss):
-    """Take x log m of the last events before ``end`` from a loss."""
+    """Take x log m of the last events before ``end`` from a loss. A chunk is added up in the
+    precision of the pass, twice as quick in float32, and chunks in float64.
+    """
+    here, part = x[end - seen : end], m.dtype.type(0.0)
     for c in range(seen):
-        loss -= x[end - seen + c] * log(m[c])
-    return loss
+        part += here[c] * log(m[c])
+    return loss - part
 
 
 @subroutine

@@ -43,10 +43,12 @@ FOUND_AGAIN = 0.02
 their resolution."""
 LEAST, MOST = 2, 16
 """The smallest and the largest number of members."""
-WORK, CHILDREN_WORK, OWN_CHILDREN_WORK = 3e5, 1.3e7, 4e6
-"""A population has as many members as make a pass over all of them so many entries, and no more
-children, at the usual effort, than make a pass over all of those so many; the last figure is for
-children under a loss of their own, whose steps cost several times as much."""
+WORK = 3e5
+"""A population has as many members as make a pass over all of them so many entries."""
+CHILDREN_WORK, SAMPLE_CHILDREN_WORK, OWN_CHILDREN_WORK = 1.3e7, 6.5e6, 4e6
+"""A population has no more children, at the usual effort, than make a pass over all of those so
+many entries: on all nonzeros, on a sample, which compares members only roughly, and under a loss
+of their own, whose steps cost several times as much."""
 HOPELESS = 0.05
 """A child under a loss of its own whose first steps leave it further above the worst member than
 this share of the resolution makes no more of them."""
@@ -55,8 +57,6 @@ BATCH = 4
 LEFT = 3e-3
 """The share of the resolution that the last steps of a mixture under a loss of its own may
 gain."""
-LEAST_SAMPLE, EVENTS_A_PARAMETER = 1 << 15, 2
-"""The least number of nonzeros of a sample, and of nonzeros for each parameter."""
 
 
 class Schedule(NamedTuple):
@@ -127,19 +127,6 @@ class Member(NamedTuple):
     mixture: Mixture
 
 
-def sampled(problem: Problem, rng: np.random.Generator) -> tuple[Problem, float]:
-    """The problem on some of its nonzeros where those are many, and how large a share they are."""
-    storage = problem.stored_as(SparseTensor)
-    count = max(LEAST_SAMPLE, EVENTS_A_PARAMETER * problem.freedom)
-    if storage.weighted or 2 * count > storage.nnz:
-        return problem, 1.0
-    chosen = np.sort(rng.permutation(storage.nnz)[:count])
-    columns = np.stack([column[chosen] for column in storage.indices], axis=1)
-    some = SparseTensor(columns, storage.values[chosen], storage.shape)
-    share = float(some.values.sum(dtype=np.float64) / storage.values.sum(dtype=np.float64))
-    return replace(problem, storage=some), share
-
-
 @dataclass
 class Population:
     """Mixtures of the right rank."""
@@ -164,7 +151,9 @@ class Population:
         self.nnz = storage.n_stored
         entries = max(self.nnz, sum(storage.shape))
         self.size = min(max(round(WORK / entries), LEAST), MOST)
-        work = CHILDREN_WORK if self.own is None else OWN_CHILDREN_WORK
+        work = CHILDREN_WORK if self.whole else SAMPLE_CHILDREN_WORK
+        if self.own is not None:
+            work = OWN_CHILDREN_WORK
         self.most_children = int(self.effort * work / entries)
         self.resolution = 0.5 * self.problem.freedom
         self.start = START if self.whole else SAMPLED_START
@@ -181,7 +170,7 @@ class Population:
     def bred(self) -> list[Member]:
         """Make a population and breed it; return its members, the best first."""
         members = self._side_by_side([self._new_start() for _ in range(LEAST)])
-        if not self._is_found_again(*members):
+        if not self.agree_at_once(members):
             while len(members) < self.size and not self._is_over:
                 count = min(BATCH, self.size - len(members))
                 members += self._side_by_side([self._new_start() for _ in range(count)])
@@ -195,8 +184,11 @@ class Population:
         # With too many large cells a model goes on from where its counts are.
         return self._breed(own, OWN_FIRST, self._grown) if own else members
 
-    def _is_found_again(self, one: Member, two: Member) -> bool:
-        """Whether two starts have found the same."""
+    def agree_at_once(self, members: Sequence[Member]) -> bool:
+        """Whether these are the first two starts alone, and have found the same."""
+        if len(members) != LEAST:
+            return False
+        one, two = members
         close = abs(one.loss - two.loss) <= FOUND_AGAIN * self.resolution
         return close and are_twins(one.mixture, two.mixture)
 

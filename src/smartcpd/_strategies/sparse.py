@@ -1,12 +1,12 @@
 """The fit of sparse data from scratch: independent searches, each finished on all of the data.
 
-A search for counts and other nonnegative sums breeds a population of mixtures, on a sample where
-the nonzeros are many. A search for other models begins at random, with more components than asked
-for. Its best model goes down to where little is left to gain. Where two searches, which have
-nothing in common but the data, have found the same components, the fit is over. Otherwise their
-populations are put together and bred for much longer; models without a population are searched for
-again, and bred in pairs. The lowest loss is kept. The effort says how many children and searches
-there may be.
+A search for counts and other nonnegative sums breeds a population of mixtures, on a miniature where
+the nonzeros are many: a sample of them, with all rows and with fewer by turns. A search for other
+models begins at random, with more components than asked for. Its best model goes down to where
+little is left to gain. Where two searches, which have nothing in common but the data, have found
+the same components, the fit is over. Otherwise their populations are put together and bred for much
+longer; models without a population are searched for again, and bred in pairs. The lowest loss is
+kept. The effort says how many children and searches there may be.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ from smartcpd._problem.problem import Problem
 from smartcpd._strategies.base import Search, Strategy
 from smartcpd._strategies.dense import dense
 from smartcpd._strategies.findings import Findings, Run
-from smartcpd._strategies.population import Member, Population, sampled
+from smartcpd._strategies.miniatures import Miniature
+from smartcpd._strategies.population import Member, Population
 from smartcpd._strategies.sparse_paths import DescendedPath, MultipliedPath, side_by_side
 from smartcpd._strategies.starts import random_factors
 from smartcpd.errors import IncompatibleError
@@ -85,6 +86,10 @@ class SparseSearch:
         self.runs: list[Candidate] = []
         self.members: list[Member] = []
         """The mixtures that searches have bred."""
+        self.on_rows: list[bool] = []
+        """Whether each search was made with all rows, and none of them put together."""
+        self.agreed_at_once = False
+        """Whether the first starts of a search with all rows found the same."""
 
     def solve(self, finish: bool = True) -> Result:
         """Fit from scratch; without the finish, return what the first search found."""
@@ -171,31 +176,54 @@ class SparseSearch:
         """The best of a population of mixtures, the first of them first; of a new one, which joins
         those before it, or of one that some members make together.
         """
-        problem, share = sampled(self.problem, self.rng)
-        whole = share == 1.0
+        small = self._miniature(joining=bool(members))
         population = Population(
-            problem, self.tracker, self.rng, self.settings.n_threads, whole, self.settings.effort
+            small.problem,
+            self.tracker,
+            self.rng,
+            self.settings.n_threads,
+            small.is_whole,
+            self.settings.effort,
         )
 
         def bred() -> list[Member]:
-            return population.joined(members) if members else population.bred()
+            if not members:
+                return population.bred()
+            return population.joined(
+                [each._replace(mixture=small.reduced(each.mixture)) for each in members]
+            )
 
         found = self.tracker.stage(bred, *self.path.changing)
+        self.agreed_at_once |= population.agree_at_once(found)
+        found = [each._replace(mixture=small.enlarged(each.mixture)) for each in found]
         if not members:
             self.members += found
         level = 1.0
-        if not population.knows(self.problem.loss, whole):
+        if not population.knows(self.problem.loss, small.is_whole):
             level = self.problem.loss.link(self.storage.mean()) / max(self.storage.mean(), 1e-300)
-        scale = (level / share) ** (1 / len(self.problem.shape))
+        scale = level ** (1 / len(self.problem.shape))
         best = [scale * each.mixture.balanced() for each in found[: DESCENDED if members else 1]]
-        if not whole:
-            # Rows that a sample leaves empty must be able to grow.
+        if not small.is_whole:
+            # Rows that a miniature leaves empty must be able to grow.
             best = [
                 self.tracker.stage(partial(self.path.filled, A), *self.path.changing) for A in best
             ]
         if not self.tracker.history:
             self._record(best[0], "start")
         return best
+
+    def _miniature(self, joining: bool) -> Miniature:
+        """What a population is bred on: where starts do not agree at once, searches with all rows
+        and with fewer take turns, and the way that led further is the way of what they become
+        together.
+        """
+        if joining:
+            _, all_rows = min(zip((run.loss for run in self.runs), self.on_rows, strict=True))
+        else:
+            all_rows = self.agreed_at_once or len(self.on_rows) % 2 == 0
+            self.on_rows.append(all_rows)
+        make = Miniature.sampled if all_rows else Miniature.condensed
+        return make(self.problem, self.rng)
 
     def _record(self, A: np.ndarray, phase: str) -> None:
         objective = objective_of(self.storage, self.problem.loss, self.settings.n_threads)
