@@ -24,6 +24,7 @@ from smartcpd._methods.mixture import Mixture
 from smartcpd._methods.mixture_bursts import Bursts
 from smartcpd._methods.mm import Passes
 from smartcpd._problem.problem import Problem
+from smartcpd._strategies.sparse import sparse_start
 from smartcpd._strategies.starts import marginal_factors
 
 PASSES, A_BURST, CAREFUL = 500, 25, 5
@@ -51,7 +52,7 @@ def run(quick: bool = False) -> Iterator[Result]:
         seeds = SEEDS[: 1 if quick else None]
         ratios, slow, quick_ones = [], [], []
         for seed in seeds:
-            start = fit(X, rank, "poisson", solver="sparse-start", random_state=seed, n_threads=1)
+            start = fit(X, rank, "poisson", solver=sparse_start, random_state=seed, n_threads=1)
             loss, seconds = ended(X, rank, start.model.factors, PASSES)
             soon = seconds_to(problem, stack(start.model.factors), loss)
             slow.append(seconds)
