@@ -47,9 +47,8 @@ class Miniature:
     @classmethod
     def sampled(cls, problem: Problem, rng: np.random.Generator) -> Miniature:
         """Some of the nonzeros where those are many; all of them elsewhere."""
-        storage = problem.stored_as(SparseTensor)
-        count = max(LEAST_SAMPLE, EVENTS_A_PARAMETER * problem.freedom)
-        if storage.weighted or 2 * count > storage.nnz:
+        storage, count = problem.stored_as(SparseTensor), _sample_size(problem)
+        if count >= storage.nnz:
             return cls(problem, problem.shape)
         columns, values = _some(storage, count, rng)
         return cls._with(problem, columns, values, storage.shape)
@@ -60,10 +59,10 @@ class Miniature:
         or where the loss does not add up over cells.
         """
         storage = problem.stored_as(SparseTensor)
-        small = cls.sampled(problem, rng)
         limit = _longest_mode(storage.shape, problem.rank)
-        if small.is_whole or limit >= max(storage.shape) or not problem.loss.events_are_logs:
-            return small
+        few = _sample_size(problem) >= storage.nnz or limit >= max(storage.shape)
+        if few or not problem.loss.events_are_logs:
+            return cls.sampled(problem, rng)
         columns, values = _some(storage, LEAST_SAMPLE, rng)
         sums = [np.maximum(each, RARE * each.mean()) for each in storage.marginals()]
         groups = tuple(_grouped(each, limit, rng) for each in sums)
@@ -118,6 +117,13 @@ class Miniature:
             for part, group in zip(parts(mixture.columns, self.shape), self.groups, strict=True)
         ]
         return Mixture(np.concatenate(columns), weights, self.problem.shape)
+
+
+def _sample_size(problem: Problem) -> int:
+    """The number of nonzeros of a sample: all of them where it would be more than half."""
+    storage = problem.stored_as(SparseTensor)
+    count = max(LEAST_SAMPLE, EVENTS_A_PARAMETER * problem.freedom)
+    return storage.nnz if storage.weighted or 2 * count > storage.nnz else count
 
 
 def _some(
