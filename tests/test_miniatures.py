@@ -76,6 +76,11 @@ def test_two_of_them_are_cut_at_different_places():
     assert any(a.tolist() != b.tolist() for a, b in zip(one.groups, two.groups, strict=True))
 
 
+def test_yes_no_events_of_rows_that_are_put_together_are_counted():
+    X = SparseTensor(COUNTS.indices, np.ones(COUNTS.nnz, bool), SHAPE)
+    assert condensed(X, loss="bernoulli-odds").problem.storage.values.sum() == 900
+
+
 @pytest.mark.parametrize("loss", ["alpha(0.5)"])
 def test_losses_that_do_not_add_up_over_cells_keep_their_rows(loss):
     assert not condensed(loss=loss).groups

@@ -72,7 +72,8 @@ class Miniature:
         )
         columns = [group[column] for group, column in zip(groups, columns, strict=True)]
         shape = tuple(int(group[-1]) + 1 for group in groups)
-        made = cls._with(problem, columns, values, shape)
+        # Yes and yes would be yes; here it is two events.
+        made = cls._with(problem, columns, values.astype(np.float64), shape)
         return replace(made, groups=groups, of_group=of_group)
 
     @classmethod
