@@ -168,7 +168,12 @@ class TestMore:
     """What the results of inference look like."""
 
     def test_intervals(self, small):
-        found = small[0].intervals(small[1])
+        # A matrix does not determine its components: intervals need a third mode.
+        week = Mode("day", np.arange(6))
+        rng = np.random.default_rng(2)
+        factors = [*small[0].factors, rng.random((6, 2)) + 0.2]
+        model = CPModel(factors, [40.0, 90.0], "poisson", (*small[0].modes, week))
+        found = model.intervals(rng.poisson(np.asarray(model.full())))
         ax = drawn(found.plot(0, "place"))
         top = np.argsort(-found.model.factors[0][:, 0])
         names = [label.get_text() for label in ax.get_yticklabels()]
