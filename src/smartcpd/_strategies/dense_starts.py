@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from smartcpd._common.factors import balanced
-from smartcpd._common.stacked import parts, stack
+from smartcpd._common.stacked import parts, stack, unstack
 from smartcpd._data.storage import Dense
 from smartcpd._methods.descents import Descents
 from smartcpd._methods.expected_counts import serves
@@ -203,9 +203,7 @@ class DenseStarts:
         of_all = Core.of(self.whole, scales, width)
         pairs = zip(of_all.bases, balanced(factors), scales.rows, strict=True)
         inner = np.concatenate([U.T @ (A * s[:, None]) for U, A, s in pairs])
-        starts = Starts(of_all.core, inner[None])
-        self._sweep(starts, FIRST_SWEEPS)
-        return of_all, starts.factors_of(0)
+        return of_all, unstack(inner, of_all.core.shape)
 
     def _multiplied(self, width: int) -> np.ndarray:
         """A random start after some multiplicative passes, which is best where events are few."""

@@ -58,18 +58,31 @@ def balanced(factors: list[np.ndarray]) -> list[np.ndarray]:
 def _clipped_sweep(core: Core, factors: list[np.ndarray], nonnegative: list[bool]) -> None:
     """Alternating least squares on what the core says of the tensor, clipped at 0; in place."""
     inner = [U.T @ A for U, A in zip(core.bases, factors, strict=True)]
-    letters = "abcdefghijklmnopqrstuvwxy"[: len(factors)]
+    grams = np.array([A.T @ A for A in factors])
+    left = core.core
     for mode in range(len(factors)):
-        others = [k for k in range(len(factors)) if k != mode]
-        formula = ",".join([letters, *(letters[k] + "z" for k in others)]) + f"->{letters[mode]}z"
-        projected = core.bases[mode] @ np.einsum(
-            formula, core.core, *(inner[k] for k in others), optimize=True
-        )
-        gram = np.prod([factors[k].T @ factors[k] for k in others], axis=0)
+        if mode == 0:
+            sums = _summed(left @ inner[-1], inner[1:-1])
+        else:
+            sums = _summed(left, inner[mode + 1 :])
+        gram = np.delete(grams, mode, axis=0).prod(axis=0)
         gram += (1e-6 * np.trace(gram) / len(gram) + 1e-300) * np.eye(len(gram))
-        solved = np.linalg.solve(gram, projected.T).T
-        factors[mode] = np.maximum(solved, 0.0) if nonnegative[mode] else solved
-        inner[mode] = core.bases[mode].T @ factors[mode]
+        solved = np.linalg.solve(gram, (core.bases[mode] @ sums).T).T
+        A = np.maximum(solved, 0.0) if nonnegative[mode] else solved
+        factors[mode], grams[mode] = A, A.T @ A
+        inner[mode] = core.bases[mode].T @ A
+        # What is left of the core once this mode is summed over serves all that follow.
+        if mode == 0:
+            left = np.moveaxis(np.tensordot(inner[0], left, (0, 0)), 0, -1)
+        else:
+            left = np.einsum("k...r,kr->...r", left, inner[mode])
+
+
+def _summed(left: np.ndarray, others: list[np.ndarray]) -> np.ndarray:
+    """Sum over all modes but the first, each weighted by a factor; components come last."""
+    for A in reversed(others):
+        left = np.einsum("akr,kr->ar", left.reshape(-1, *A.shape), A)
+    return left.reshape(-1, left.shape[-1])
 
 
 def _reseed(factors: list[np.ndarray], rng: np.random.Generator) -> None:
