@@ -52,10 +52,10 @@ def arguments(hessian):
         hessian.weighted,
         np.ascontiguousarray(own.rows[:, 0]),
         offsets(own.shape),
-        np.array(own.blocks),
+        own.blocks,
         hessian.pairs,
-        np.array(own.inverses),
-        np.array([own.damping(mode) for mode in range(len(own.shape))]),
+        own.inverses,
+        own.damping,
     )
 
 
@@ -82,7 +82,7 @@ def test_solves_the_dense_system_of_the_free_entries(shape, held, monkeypatch):
     rng = np.random.default_rng(2)
     G, free = rng.standard_normal(A.shape), rng.random(A.shape) >= held
     X = hessian.solve(G, free)
-    damping = np.repeat([hessian.own.damping(m) for m in range(len(shape))], shape, axis=0)
+    damping = np.repeat(hessian.own.damping, shape, axis=0)
     H = dense(A, shape, weights) + np.diag((damping * hessian.own.rows).ravel())
     left = H @ X.ravel() - G.ravel()
     assert (X[~free] == 0).all()

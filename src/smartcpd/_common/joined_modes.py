@@ -76,6 +76,6 @@ def _back(grown: list[tuple[np.ndarray, np.ndarray]], G: np.ndarray) -> np.ndarr
     found = []
     for before, factor in reversed(grown):
         cells = G.reshape(len(before), *factor.shape)
-        found.append((cells * before[:, None]).sum(axis=0))
-        G = (cells * factor).sum(axis=1)
+        found.append(np.einsum("bkr,br->kr", cells, before))
+        G = np.einsum("bkr,kr->br", cells, factor)
     return np.concatenate(found[::-1])

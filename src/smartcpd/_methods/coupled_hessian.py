@@ -9,12 +9,13 @@ hardly changes and block-diagonal guesses lead nowhere.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from smartcpd._common.stacked import offsets, parts
 from smartcpd._kernels.coupled_solve import compiled_coupled_solve
-from smartcpd._methods.preconditioner import Preconditioner
+from smartcpd._methods.preconditioner import Preconditioner, products_of_others
 from smartcpd._objectives.fisher_weights import Marginals
 from smartcpd._problem.checkpoints.values import kept_value
 
@@ -38,14 +39,14 @@ class CoupledHessian:
         own = Preconditioner.at(A, shape, weights)
         weighted = A * own.rows
         factors = zip(parts(A, shape), parts(weighted, shape), strict=True)
-        grams = [F.T @ W for F, W in factors]
+        grams = np.array([F.T @ W for F, W in factors])
         scale = weights.mean / float(np.prod(shape, dtype=np.float64))
-        pairs = np.full((len(shape), len(shape), *grams[0].shape), scale)
+        pairs = np.empty((len(shape), *grams.shape))
         for m in range(len(shape)):
-            for n in range(len(shape)):
-                for k, gram in enumerate(grams):
-                    if k not in (m, n):
-                        pairs[m, n] *= gram
+            others = grams.copy()
+            others[m] = scale
+            pairs[m] = products_of_others(others)
+            pairs[m, m] *= scale
         return cls(own, weighted, pairs)
 
     def solve(self, G: np.ndarray, free: np.ndarray) -> np.ndarray:
@@ -56,11 +57,11 @@ class CoupledHessian:
         compiled_coupled_solve()(
             self.weighted,
             np.ascontiguousarray(self.own.rows[:, 0]),
-            offsets(self.own.shape),
-            np.array(self.own.blocks),
+            self._offsets,
+            self.own.blocks,
             self.pairs,
-            np.array(self.own.inverses),
-            np.array([self.own.damping(mode) for mode in range(len(self.own.shape))]),
+            self.own.inverses,
+            self.own.damping,
             np.ascontiguousarray(G),
             free,
             TOLERANCE,
@@ -68,6 +69,10 @@ class CoupledHessian:
             X,
         )
         return X
+
+    @cached_property
+    def _offsets(self) -> np.ndarray:
+        return offsets(self.own.shape)
 
     def diagonal(self) -> np.ndarray:
         """Return the diagonal of the inverse, were there no coupling."""

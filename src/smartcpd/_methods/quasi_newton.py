@@ -161,7 +161,7 @@ class QuasiNewton:
 
     def _within(self, A: np.ndarray) -> np.ndarray:
         """The entries that a step from the present point may lead to."""
-        return np.clip(A, self.low, self.region.high)
+        return np.minimum(np.maximum(A, self.low), self.region.high)
 
     def _reach(self) -> np.ndarray:
         """Return how low entries may go in one step."""

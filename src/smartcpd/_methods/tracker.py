@@ -167,6 +167,8 @@ class Tracker:
             raise EndedError(self.settings.stopping.out_of_time(self.epoch))
 
     def penalty(self, A: np.ndarray) -> float:
+        if not self.problem.penalises:
+            return 0.0
         return self.problem.penalty(unstack(A, self.problem.shape))
 
     def record(self, A: np.ndarray, estimate: Estimate, phase: str) -> Status | None:

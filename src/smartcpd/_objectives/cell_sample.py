@@ -100,11 +100,14 @@ def sampled_cells(storage: Storage, rng: np.random.Generator) -> SampledCells:
 
 @sampled_cells.register
 def _(storage: Dense, rng: np.random.Generator) -> SampledCells:
-    """The cells of some fibers of the longest mode."""
+    """The cells of some fibers of the longest mode, or all cells where those are few."""
     shape = storage.shape
     mode = int(np.argmax(shape))
-    n_fibers = max(1, N_CELLS // shape[mode])
-    fibers = random_fibers(shape, 1, n_fibers, rng)[0]
+    if storage.n_cells <= N_CELLS:
+        fibers = every_fiber(shape, mode)
+    else:
+        fibers = random_fibers(shape, 1, max(1, N_CELLS // shape[mode]), rng)[0]
+    n_fibers = len(fibers)
     x = np.empty((shape[mode], n_fibers))
     storage.gather_block("float64")(storage.handle(), fibers, mode, 0, x)
     w = np.ones_like(x)
@@ -122,6 +125,12 @@ def _(storage: Dense, rng: np.random.Generator) -> SampledCells:
 
     own = w.reshape(-1)
     return SampledCells(x.reshape(-1), own / max(own.sum(), 1e-300), own, model)
+
+
+def every_fiber(shape: tuple[int, ...], mode: int) -> np.ndarray:
+    """The positions of all fibers along a mode, a row each; their entries for that mode are 0."""
+    across = tuple(1 if k == mode else size for k, size in enumerate(shape))
+    return np.ascontiguousarray(np.indices(across).reshape(len(shape), -1).T)
 
 
 @sampled_cells.register

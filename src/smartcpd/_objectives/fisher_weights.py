@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from smartcpd._common.model_cells import values_at
+from smartcpd._common.model_cells import slabs, values_at
 from smartcpd._common.stacked import unstack
 from smartcpd.losses import Domain, Loss
 
@@ -34,13 +36,18 @@ class Marginals:
         rng: np.random.Generator,
         row_weights: list[np.ndarray] | None = None,
     ) -> Marginals:
-        """Estimate the weights from random cells; a preconditioner needs no more.
+        """Estimate the weights from random cells, or find them from all cells where those are few;
+        a preconditioner needs no more.
 
         ``row_weights`` are the mean weights of the rows' cells, where those differ.
         """
         n_cells = max(MIN_CELLS, CELLS_A_ROW * max(shape))
-        indices = [rng.integers(size, size=n_cells) for size in shape]
-        m = values_at(unstack(A, shape), np.ones(A.shape[1]), indices)
+        if math.prod(shape) <= n_cells:
+            indices = None
+            m = np.concatenate([values for _, values in slabs(unstack(A, shape))])
+        else:
+            indices = [rng.integers(size, size=n_cells) for size in shape]
+            m = values_at(unstack(A, shape), np.ones(A.shape[1]), indices)
         if loss.domain is Domain.NONNEGATIVE:
             m = np.maximum(m, LOWEST * m.mean())
         w = loss.expected_bends(m)
@@ -48,9 +55,7 @@ class Marginals:
         if not np.isfinite(mean) or mean <= 0:
             return cls(1.0, np.ones(A.shape[0]))
         rows = []
-        for mode, (index, size) in enumerate(zip(indices, shape, strict=True)):
-            counts = np.bincount(index, minlength=size)
-            sums = np.bincount(index, w, minlength=size)
+        for mode, (sums, counts) in enumerate(_by_row(w, shape, indices)):
             # A row with few cells in the sample keeps near the mean.
             row = np.clip((sums / mean + 4.0) / (counts + 4.0), 1e-3, 1e3)
             if row_weights is not None:
@@ -58,3 +63,18 @@ class Marginals:
                 row = row * np.clip(own / own.mean(), 1e-3, 1e3)
             rows.append(row)
         return cls(mean, np.concatenate(rows))
+
+
+def _by_row(
+    w: np.ndarray, shape: tuple[int, ...], indices: list[np.ndarray] | None
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield for each mode the sums of numbers over the cells of its rows, and how many cells those
+    are; the numbers belong to the cells with these indices, or to all of them in order.
+    """
+    for mode, size in enumerate(shape):
+        if indices is None:
+            slices = w.reshape(math.prod(shape[:mode]), size, -1)
+            yield slices.sum(axis=(0, 2)), np.full(size, w.size // size)
+        else:
+            counts = np.bincount(indices[mode], minlength=size)
+            yield np.bincount(indices[mode], w, minlength=size), counts
