@@ -44,7 +44,7 @@ AGREED_STEPS, ALIKE = 60, 0.7
 """A start that was found twice is trusted if its finish takes no more steps than this, and leaves
 its components alike, by the product of their cosines."""
 WIDE_STEPS, CROWDED_WIDE_STEPS = 20, 60
-RUNS, CROWDED_RUNS = (2, 9), (5, 24)
+RUNS, CROWDED_RUNS = (2, 9), (5, 12)
 """The least and the largest number of runs; the second pair where there are more components than a
 mode has rows.
 """

@@ -32,8 +32,9 @@ HEAT_STEPS = 20
 one before, and half of the starts go on."""
 LAST_STEPS = 200
 """Number of steps of the winner of a race on a part, at the most."""
-MOST_STARTS = 32
-"""The largest number of starts of a race."""
+MOST_STARTS, MOST_ON_ALL = 32, 3
+"""The largest number of starts of a race on a part, and of one on all data, where each costs about
+half of a run that goes to its end: then further runs find more than larger races."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,8 @@ class Heats:
         part = Subtensor.of(self.problem.stored_as(Dense), self.problem.rank, PART_CELLS, self.rng)
         ratio = self.problem.storage.n_cells // math.prod(len(rows) for rows in part.rows)
         if ratio < MUCH:
-            return race(self.problem, self.descents, effort, phase, self.rng).A
+            n_starts = min(effort, MOST_ON_ALL)
+            return race(self.problem, self.descents, n_starts, phase, self.rng).A
         return self._won_on(part, min(effort * ratio, MOST_STARTS), phase)
 
     def _won_on(self, part: Subtensor, n_starts: int, phase: str) -> np.ndarray:
