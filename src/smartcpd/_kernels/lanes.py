@@ -16,6 +16,8 @@ from numba.core import types
 from numba.core.datamodel import PrimitiveModel
 from numba.extending import intrinsic, overload, register_model
 
+from smartcpd._kernels.compiling import exact_subroutine
+
 LANES = 8
 CACHE_LINE = 64
 _FLAGS = ("contract", "nsz", "arcp", "reassoc", "afn")
@@ -34,6 +36,14 @@ def padded(A: np.ndarray, dtype: str = "float64", lanes: int = LANES) -> np.ndar
     out = buffer[first : first + n_bytes].view(dtype).reshape(A.shape[0], width)
     out[:, : A.shape[1]] = A
     return out
+
+
+@exact_subroutine
+def lines(n_rows, width, like):
+    """Room for a matrix in the precision of another array, which starts at a cache line, too."""
+    buffer = np.empty(n_rows * width + CACHE_LINE // like.itemsize, like.dtype)
+    first = (-buffer.ctypes.data % CACHE_LINE) // like.itemsize
+    return buffer[first : first + n_rows * width].reshape((n_rows, width))
 
 
 def lanes_of_a_line(dtype: Any) -> int:

@@ -18,6 +18,7 @@ from smartcpd._kernels import kinds
 from smartcpd._kernels.compiling import subroutine, variant_subroutine
 from smartcpd._kernels.copying import copy
 from smartcpd._kernels.hot_counts import REFRESH, add_hot, saturated
+from smartcpd._kernels.lanes import lines
 from smartcpd._kernels.mixture_counts import PAIRED, count_pairs, make_count_events
 
 BENDS = 4.0
@@ -52,9 +53,9 @@ def write_others(sums, mode, slope, others):
 
 
 @subroutine
-def direction(g, S, Y, memory, bends, d):
+def direction(g, S, Y, turned, memory, bends, d):
     """Write the quasi-Newton direction for the gradient g to d, given a guess of the Hessian's
-    diagonal.
+    diagonal. ``turned`` holds the inner products of the steps S and the changes Y.
     """
     n = int(memory[0])
     most = len(S)
@@ -63,35 +64,38 @@ def direction(g, S, Y, memory, bends, d):
         d[i] = -g[i]
     for j in range(n - 1, max(n - most, 0) - 1, -1):
         s, y = S[j % most], Y[j % most]
-        share = g.dtype.type(inner(s, d) / inner(s, y))
+        share = g.dtype.type(inner(s, d) / turned[j % most])
         shares[j % most] = share
         for i in range(g.size):
             d[i] -= share * y[i]
     scale = g.dtype.type(1.0)
     if n > 0:
-        s, y = S[(n - 1) % most], Y[(n - 1) % most]
+        y = Y[(n - 1) % most]
         total = 0.0
         for i in range(g.size):
             total += y[i] * y[i] / bends[i]
-        scale = g.dtype.type(inner(s, y) / total)
+        scale = g.dtype.type(turned[(n - 1) % most] / total)
     for i in range(g.size):
         d[i] *= scale / bends[i]
     for j in range(max(n - most, 0), n):
         s, y = S[j % most], Y[j % most]
-        share = shares[j % most] - g.dtype.type(inner(y, d) / inner(s, y))
+        share = shares[j % most] - g.dtype.type(inner(y, d) / turned[j % most])
         for i in range(g.size):
             d[i] += share * s[i]
 
 
 @subroutine
-def remember(v, g, new_v, new_g, S, Y, memory):
-    """Keep a step and the change of the gradient that it made, if the loss was convex along it."""
+def remember(v, g, new_v, new_g, S, Y, turned, memory):
+    """Keep a step and the change of the gradient that it made, with their inner product, if the
+    loss was convex along it.
+    """
     place = int(memory[0]) % len(S)
     s, y = S[place], Y[place]
     for i in range(v.size):
         s[i] = new_v[i] - v[i]
         y[i] = new_g[i] - g[i]
-    if inner(s, y) > CURVED * np.sqrt(inner(s, s) * inner(y, y)):
+    turned[place] = inner(s, y)
+    if turned[place] > CURVED * np.sqrt(inner(s, s) * inner(y, y)):
         memory[0] += 1.0
 
 
@@ -101,14 +105,14 @@ def make_descend(variant: Any, count: Any) -> Any:
     @variant_subroutine(variant)
     def gradient(events, background, offsets, rank, cells, hot, scales, v, A, S, g):
         """Write the gradient by the scaled roots v to g, and the factors to A; return the loss."""
-        width, order, slope = A.shape[1], offsets.size - 1, background[3]
+        order, slope = offsets.size - 1, background[3]
         real = A.dtype.type
         one, nothing = real(1.0), real(0.0)
-        sums = np.zeros((order, width))
+        sums = np.zeros((order, rank))
         for k in range(order):
             for i in range(offsets[k], offsets[k + 1]):
-                for r in range(width):
-                    u = v[i * width + r] / scales[r]
+                for r in range(rank):
+                    u = v[i * rank + r] / scales[r]
                     A[i, r] = u * u
                     S[i, r] = nothing
                     sums[k, r] += A[i, r]
@@ -120,37 +124,37 @@ def make_descend(variant: Any, count: Any) -> Any:
             whole += product
         loss = slope * whole + count(events, one, A, S)
         loss += add_hot(background, offsets, rank, cells, hot, one, A, S)
-        others = np.empty(width, A.dtype)
+        others = np.empty(rank, A.dtype)
         for k in range(order):
             write_others(sums, k, slope, others)
             for i in range(offsets[k], offsets[k + 1]):
-                for r in range(width):
-                    at = i * width + r
+                for r in range(rank):
+                    at = i * rank + r
                     pull = A[i, r] * others[r] - S[i, r]
                     g[at] = (pull + pull) / v[at] if v[at] != nothing else nothing
         return loss
 
     @variant_subroutine(variant)
-    def write_bends(background, cells, hot, offsets, A, S, bends):
+    def write_bends(background, rank, cells, hot, offsets, A, S, bends):
         """Write what each entry's Hessian is about to ``bends``: what it would be if no cell were
         hot, less what hot cells lack.
         """
-        width, order = A.shape[1], offsets.size - 1
-        sums = np.zeros((order, width))
+        order = offsets.size - 1
+        sums = np.zeros((order, rank))
         for k in range(order):
             for i in range(offsets[k], offsets[k + 1]):
-                for r in range(width):
+                for r in range(rank):
                     S[i, r] = 0.0
                     sums[k, r] += A[i, r]
         saturated(background, cells, max(int(hot[0]), 0), A, S)
-        others = np.empty(width, A.dtype)
+        others = np.empty(rank, A.dtype)
         for k in range(order):
             write_others(sums, k, background[3], others)
             for i in range(offsets[k], offsets[k + 1]):
-                for r in range(width):
+                for r in range(rank):
                     whole = A[i, r] * others[r]
                     rest = 1.0 - S[i, r] / whole if whole > 0.0 else 1.0
-                    bends[i * width + r] = BENDS * max(rest, FLATTEST)
+                    bends[i * rank + r] = BENDS * max(rest, FLATTEST)
 
     @variant_subroutine(variant)
     def descend(
@@ -159,6 +163,7 @@ def make_descend(variant: Any, count: Any) -> Any:
         most_hot,
         offsets,
         rank,
+        width,
         n_steps,
         least,
         scales,
@@ -170,13 +175,17 @@ def make_descend(variant: Any, count: Any) -> Any:
         """Improve scaled roots v in place, by some steps or until a few of them gain no more than
         ``least``; return the loss, the sum over all cells.
 
+        Products of rows have the ``width`` that fills lines of the cache.
+
         ``steps`` and ``turns``, the changes of the gradient that they made, are remembered;
         ``memory`` holds the number of steps that are remembered and, afterwards, how many steps
         were made and whether nothing is left to gain.
         """
-        width = scales.size
-        A = np.zeros((v.size // width, width), v.dtype)
-        S = np.zeros_like(A)
+        n_rows = offsets[offsets.size - 1]
+        A, S = lines(n_rows, width, v), lines(n_rows, width, v)
+        for i in range(n_rows):
+            for r in range(width):
+                A[i, r] = S[i, r] = 0.0
         cells, hot = np.empty((most_hot, offsets.size - 1), np.uint32), np.full(1, -1.0)
         g, new_g, new_v, d = v.copy(), v.copy(), v.copy(), v.copy()
         loss = gradient(events, background, offsets, rank, cells, hot, scales, v, A, S, g)
@@ -184,19 +193,19 @@ def make_descend(variant: Any, count: Any) -> Any:
         for i in range(v.size):
             bends[i] = BENDS
         if most_hot > 0:
-            write_bends(background, cells, hot, offsets, A, S, bends)
-        gains = np.full(LAST, np.inf)
+            write_bends(background, rank, cells, hot, offsets, A, S, bends)
+        gains, turned = np.full(LAST, np.inf), np.zeros(len(steps))
         memory[1], memory[2] = 0.0, 0.0
         for step in range(n_steps):
             if most_hot > 0 and step % REFRESH == REFRESH - 1:
                 hot[0] = -1.0
                 loss = gradient(events, background, offsets, rank, cells, hot, scales, v, A, S, g)
-                write_bends(background, cells, hot, offsets, A, S, bends)
-            direction(g, steps, turns, memory, bends, d)
+                write_bends(background, rank, cells, hot, offsets, A, S, bends)
+            direction(g, steps, turns, turned, memory, bends, d)
             slope = inner(g, d)
             if not slope < 0.0:
                 memory[0] = 0.0
-                direction(g, steps, turns, memory, bends, d)
+                direction(g, steps, turns, turned, memory, bends, d)
                 slope = inner(g, d)
             length, taken, trial = 1.0, False, loss
             for _ in range(MOST_TRIALS):
@@ -219,7 +228,7 @@ def make_descend(variant: Any, count: Any) -> Any:
                     break
                 memory[0] = 0.0
                 continue
-            remember(v, g, new_v, new_g, steps, turns, memory)
+            remember(v, g, new_v, new_g, steps, turns, turned, memory)
             gains[step % LAST] = loss - trial
             copy(new_v, v)
             copy(new_g, g)
@@ -245,6 +254,7 @@ def make_root_steps(order: int) -> Any:
         most_hot: kinds.Integer,
         offsets: kinds.Integers,
         rank: kinds.Integer,
+        width: kinds.Integer,
         n_steps: kinds.Integer,
         least: kinds.Double,
         scales: kinds.Vector,
@@ -265,6 +275,7 @@ def make_root_steps(order: int) -> Any:
             most_hot,
             offsets,
             rank,
+            width,
             n_steps,
             least,
             scales,
@@ -294,6 +305,7 @@ def paired_steps(
     most_hot: kinds.Integer,
     offsets: kinds.Integers,
     rank: kinds.Integer,
+    width: kinds.Integer,
     n_steps: kinds.Integer,
     least: kinds.Double,
     scales: kinds.Vector,
@@ -303,12 +315,24 @@ def paired_steps(
     memory: kinds.Doubles,
 ) -> kinds.Double:
     """Improve scaled roots by steps over events that are sorted into pairs."""
-    T = np.empty((len(events[1]), scales.size), scales.dtype)
+    n_inner = len(events[1])
     value, derivative = of_zeros
     background = value, derivative, loss_p, zeros[0], zeros[2], look_up
-    given = (*events, T, np.empty_like(T))
+    given = (*events, lines(n_inner, width, v), lines(n_inner, width, v))
     return descend_paired(
-        given, background, most_hot, offsets, rank, n_steps, least, scales, v, S, Y, memory
+        given,
+        background,
+        most_hot,
+        offsets,
+        rank,
+        width,
+        n_steps,
+        least,
+        scales,
+        v,
+        S,
+        Y,
+        memory,
     )
 
 

@@ -155,17 +155,17 @@ class Bursts:
         return Descended(improved, loss, int(done[0]), bool(done[1]))
 
     def _root_steps(self, mixture: Mixture, n_steps: int, least: float) -> Descended:
-        A = padded(mixture.balanced())
+        A, rank = mixture.balanced(), mixture.rank
         # With balanced modes, the columns of all but one have this product of sums.
         others = mixture.weights ** ((self.order - 1) / self.order)
-        scales = np.ones(A.shape[1])
-        scales[: mixture.rank] = np.sqrt(np.maximum(others, 1e-100))
+        scales = np.sqrt(np.maximum(others, 1e-100))
         v = (np.sqrt(A) * scales).reshape(-1)
-        S, Y = np.zeros((2, REMEMBERED, v.size))
+        S, Y = np.empty((2, REMEMBERED, v.size))
         memory = np.zeros(3)
         steps = compiled_paired_steps() if self.paired else compiled_root_steps(self.order)
-        loss = steps(*self.given, mixture.rank, n_steps, least, scales, v, S, Y, memory)
-        roots = (v.reshape(A.shape) / scales)[:, : mixture.rank]
+        width = padded(A[:1]).shape[1]
+        loss = steps(*self.given, rank, width, n_steps, least, scales, v, S, Y, memory)
+        roots = v.reshape(A.shape) / scales
         found = Mixture.of(roots * roots, mixture.shape)
         return Descended(found, loss, int(memory[1]), bool(memory[2]))
 

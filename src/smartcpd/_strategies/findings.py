@@ -15,7 +15,7 @@ import numpy as np
 from smartcpd._common.factors import SAME, best_pairs, unit_columns
 from smartcpd._problem.history import Finding
 
-SAME_LOSS, ROUNDING = 0.05, 1e-7
+SAME_LOSS, ROUNDING = 0.01, 1e-7
 """Two losses are the same if they differ by less than this share of the resolution, or of their
 size."""
 DIFFERENT = 0.7

@@ -6,7 +6,8 @@ drawn at random. A child that has the components of a member takes its place if 
 mixtures stay different.
 
 Counts cost least, and their loss leads near the solutions of others: where empty cells have a loss
-of their own, as yes/no data has, mixtures are bred as counts first, and then under that loss.
+of their own, as yes/no data has, mixtures are bred as counts first, and then under that loss. Where
+odds are so large that counts mislead, all starts under the loss itself lead further.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ LEAST, MOST = 2, 16
 """The smallest and the largest number of members."""
 WORK = 3e5
 """A population has as many members as make a pass over all of them so many entries."""
-CHILDREN_WORK, SAMPLE_CHILDREN_WORK, OWN_CHILDREN_WORK = 1.3e7, 6.5e6, 4e6
+CHILDREN_WORK, SAMPLE_CHILDREN_WORK, OWN_CHILDREN_WORK = 1.3e7, 3.2e6, 4e6
 """A population has no more children, at the usual effort, than make a pass over all of those so
 many entries: on all nonzeros, on a sample, which compares members only roughly, and under a loss
 of their own, whose steps cost several times as much."""
@@ -117,7 +118,7 @@ MOST_JOINED = 32
 """The largest number of members that are put together."""
 FIRST_OWN_PASSES, OWN_MEMBERS = 5, 8
 """Number of passes before quasi-Newton steps when counts come under a loss of their own, and of
-members that do."""
+members that do after they were bred as counts."""
 
 
 @kept_value
@@ -168,19 +169,25 @@ class Population:
         nothing about large odds."""
         return serves(loss) and (whole or not is_curved(loss))
 
-    def bred(self) -> list[Member]:
-        """Make a population and breed it; return its members, the best first."""
+    def bred(self, as_counts: bool = True) -> list[Member]:
+        """Make a population and breed it; return its members, the best first.
+
+        Under a loss of its own, mixtures are first bred ``as_counts``, and the best of them go on;
+        or all of them do as they are.
+        """
         members = self._side_by_side([self._new_start() for _ in range(LEAST)])
         if not self.agree_at_once(members):
             while len(members) < self.size and not self._is_over:
                 count = min(BATCH, self.size - len(members))
                 members += self._side_by_side([self._new_start() for _ in range(count)])
-            breeding = AS_COUNTS if self.own is not None else self.first
-            members = self._breed(members, breeding, self._grown_as_counts)
+            if self.own is None:
+                members = self._breed(members, self.first, self._grown_as_counts)
+            elif as_counts:
+                members = self._breed(members, AS_COUNTS, self._grown_as_counts)[:OWN_MEMBERS]
         members.sort(key=attrgetter("loss"))
         if self.own is None:
             return members
-        made = [partial(self._under_own_loss, each.mixture) for each in members[:OWN_MEMBERS]]
+        made = [partial(self._under_own_loss, each.mixture) for each in members]
         own = [each for each in self._side_by_side(made) if math.isfinite(each.loss)]
         # With too many large cells a model goes on from where its counts are.
         return self._breed(own, OWN_FIRST, self._grown) if own else members

@@ -53,7 +53,7 @@ FEWEST = 2
 DESCENDED = 3
 """Number of the best members of a joined population that go down: a loss after few steps, or on a
 sample, does not rank them exactly."""
-EVENTS_A_PARAMETER, NEEDED = 1.5, 3
+EVENTS_A_PARAMETER, NEEDED = 3, 3
 """With fewer events a parameter than this, poor solutions are found again by chance: more searches
 must agree."""
 WIDTH = 1.5
@@ -188,7 +188,8 @@ class SparseSearch:
 
         def bred() -> list[Member]:
             if not members:
-                return population.bred()
+                # What counts lead to, and what they hide: every second search does without them.
+                return population.bred(as_counts=len(self.on_rows) % 2 == 1)
             return population.joined(
                 [each._replace(mixture=small.reduced(each.mixture)) for each in members]
             )
