@@ -15,6 +15,7 @@ from smartcpd._methods.base import Settings
 from smartcpd._methods.loop import Look, Loop, noted
 from smartcpd._methods.merging import merged
 from smartcpd._methods.quasi_newton import Function, QuasiNewton, Region
+from smartcpd._methods.row_hessians import row_bends
 from smartcpd._methods.tracker import Tracker
 from smartcpd._objectives import Estimate, objective_of
 from smartcpd._objectives.cell_sample import CellSample
@@ -105,7 +106,12 @@ class Descents:
         storage = problem.storage
         row_weights = storage.row_weights if storage.weighted else None
         self.region = Region(
-            problem.shape, problem.loss, *bounds(problem), row_weights, problem.shared
+            problem.shape,
+            problem.loss,
+            *bounds(problem),
+            row_weights,
+            problem.shared,
+            row_bends(problem, self.n_threads, self.count_pass),
         )
         self.sample = CellSample(problem)
         # Users ask for more or less care by tol.
@@ -294,12 +300,16 @@ class _Descent:
             resolution = self.resolution = min(self.resolution or here, here)
         if not newton.is_near and self.gains[-1] <= NEAR * resolution:
             newton.come_near()
+        if newton.is_near and resolution > 0:
+            newton.left = min(sum(self.gains) / (SETTLED_STEPS * NEAR * resolution), 1.0)
         suffices = self.tau >= NARROW and self.tau * resolution >= noise and not stuck
         if self.precision == "float32" and self.tau < SWITCH and not (self.rough or suffices):
             if stuck or max(promised, gained) <= max(SWITCH * resolution, noise):
                 self._switch()
         elif stuck or self._gains_little(noise):
-            return True
+            if not (self.last and newton.is_near and newton.trust()):
+                return True
+            self.gains = [math.inf] * SETTLED_STEPS
         if self.iteration % MILESTONE == 0:
             value = newton.point.value
             rival = math.inf if self.rival is None else self.rival.loss
