@@ -26,9 +26,6 @@ REFRESH = (0, 5, 20, 50, 100, 200)
 """Iterations at which the Hessian is guessed anew, from then on every 200."""
 REFRESH_OF_ROWS = 50
 """The number of iterations after which the Hessians of rows are computed anew."""
-TRUSTED = 0.1
-"""The share of the gain for which Hessians of rows were damped, from which on another damping
-changes what steps gain."""
 ARMIJO = 1e-4
 BACKTRACKS = 8
 KEPT_SLOPE = 0.3
@@ -73,7 +70,7 @@ class Point:
 class QuasiNewton:
     """A descent that makes one step a call."""
 
-    kept = ("iteration", "memory", "point", "hessian", "is_near", "left", "left_before")
+    kept = ("iteration", "memory", "point", "hessian", "is_near", "left")
 
     def __init__(
         self,
@@ -88,7 +85,7 @@ class QuasiNewton:
         self.rng = rng
         self.iteration = 0
         self.is_near = False
-        self.left = self.left_before = 1.0
+        self.left = 1.0
         self.memory = LimitedMemory.empty(A.size)
         self.low = region.low
         self.switch(function, A, noise)
@@ -104,14 +101,10 @@ class QuasiNewton:
         self.is_near = True
         self._refresh()
 
-    def trust(self) -> bool:
-        """Guess Hessians anew that were damped for steps that gained more; False if that would
-        change little.
-        """
-        if self.region.row_bends is None or not self.left < TRUSTED * self.left_before:
-            return False
-        self._refresh()
-        return True
+    @property
+    def knows_rows(self) -> bool:
+        """Whether the Hessian is guessed by those of all rows."""
+        return self.is_near and self.region.row_bends is not None
 
     def step(self) -> tuple[float, float]:
         """Move; returns what the quadratic model promised and what was gained.
@@ -140,8 +133,7 @@ class QuasiNewton:
     @property
     def _is_due(self) -> bool:
         """Whether the Hessian is to be guessed anew."""
-        of_rows = self.is_near and self.region.row_bends is not None
-        often = REFRESH_OF_ROWS if of_rows else REFRESH[-1]
+        often = REFRESH_OF_ROWS if self.knows_rows else REFRESH[-1]
         return self.iteration in REFRESH or self.iteration % often == 0
 
     def _refresh(self) -> None:
@@ -149,7 +141,6 @@ class QuasiNewton:
         self.hessian: CoupledHessian | Preconditioner | RowHessians
         if self.is_near and region.row_bends is not None:
             self.hessian = RowHessians.of(region.row_bends(self.point.A), self.left)
-            self.left_before = self.left
             return
         weights = Marginals.at(
             self.point.A, region.shape, region.loss, self.rng, region.row_weights

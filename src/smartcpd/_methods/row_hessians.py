@@ -18,13 +18,14 @@ from smartcpd._objectives.slices import slices_of
 from smartcpd._problem.checkpoints.values import kept_value
 from smartcpd._problem.problem import Problem
 
-OWN_DAMPING, USUAL_DAMPING, LEAST_SHARE = 1e-6, 1e-4, 1e-6
+OWN_DAMPING, USUAL_DAMPING, LEAST_LEFT = 1e-6, 1e-4, 1e-4
 """The damping relative to a row's own diagonal, and to that of all rows of its factor far from an
 end; near it, what is left of the second, at the least. Rows whose cells are all but certain have
 scales of their own: damped like the others they creep, and hardly damped far from an end they run
 to where the loss is flat, and are lost."""
-MOST_NUMBERS = 1 << 23
-"""The most numbers that the Hessians of all rows may hold together."""
+MOST_CELLS, MOST_NUMBERS = 1 << 25, 1 << 23
+"""The most cells that are looked at one by one, zeros and all, and the most numbers that the
+Hessians of all rows may hold together."""
 
 
 @kept_value
@@ -40,7 +41,7 @@ class RowHessians:
         """Make them of the Hessians of the rows of each factor; what steps gain, relative to where
         it began to be little, is what is ``left`` of the damping.
         """
-        damping = USUAL_DAMPING * min(max(left, LEAST_SHARE), 1.0)
+        damping = USUAL_DAMPING * min(max(left, LEAST_LEFT), 1.0) ** 1.5
         return cls(np.concatenate([_inverses(of_rows, damping) for of_rows in bends]))
 
     def solve(self, G: np.ndarray, free: np.ndarray) -> np.ndarray:
@@ -57,11 +58,12 @@ def row_bends(
     problem: Problem, n_threads: int, count_pass: Callable[[], None]
 ) -> Callable[[np.ndarray], list[np.ndarray]] | None:
     """Return what computes the Hessians of the rows of all factors, or None where other guesses are
-    as good, where cells are not looked at one by one, or where they would take too much room.
+    as good, or where these would take too much time or room.
     """
     storage = problem.storage
+    n_cells = storage.n_cells if storage.absent == "zero" else storage.n_stored
     n_numbers = sum(problem.shape) * problem.rank**2
-    if not problem.loss.logarithmic or storage.absent == "zero" or n_numbers > MOST_NUMBERS:
+    if not problem.loss.logarithmic or n_cells > MOST_CELLS or n_numbers > MOST_NUMBERS:
         return None
 
     def bends(A: np.ndarray) -> list[np.ndarray]:

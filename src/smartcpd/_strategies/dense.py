@@ -139,7 +139,7 @@ class DenseSearch:
     def _is_free_matrix(self) -> bool:
         """Whether factors can be exchanged for others of the same product."""
         long = [n for n in self.problem.shape if n > 1]
-        return len(long) <= 2 and np.isneginf(self.descents.region.low).all()
+        return len(long) <= 2 and bool(np.isneginf(self.descents.region.low).all())
 
     def _explains_all(self, found: Candidate) -> bool:
         """Whether what a run leaves is noise, as far as the loss can tell, so that there is nothing
