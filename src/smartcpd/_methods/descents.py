@@ -45,7 +45,7 @@ PACE, FALLING = 10, 0.2
 """Number of steps in which gains fall to this share where a descent is done soon, and not slow."""
 AHEAD = 10.0
 """What as many further steps as a run may have may gain, relative to what the last few may."""
-PACE_OF_ROWS, AHEAD_OF_ROWS = 100, 100.0
+PACE_OF_ROWS, AHEAD_OF_ROWS = 100, 40.0
 """The same number of steps, and the same gain, for descents that know the Hessians of rows; of as
 many steps as the last of them may have."""
 MOST_HALVINGS = 20
