@@ -30,6 +30,7 @@ FITS = {
     "dense": (COUNTS, "poisson", {"solver": "dense"}),
     "dense, many starts": (COUNTS, "poisson", {"solver": "dense", "n_init": 3, "max_epochs": 40}),
     "dense, crowded": (COUNTS[:6, :6, :2], "poisson", {"solver": "dense", "max_epochs": 120}),
+    "dense, logarithms": (COUNTS[:8] > 4, "bernoulli-logit", {"max_epochs": 300}),
     "subsampled": (COUNTS, "poisson", {"solver": "subsampled"}),
     "gamma": (POSITIVE, "gamma", {}),
     "dense, missing cells": (HOLED, "poisson", {"n_init": 3, "max_epochs": 40}),

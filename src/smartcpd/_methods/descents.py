@@ -15,6 +15,7 @@ from smartcpd._methods.base import Settings
 from smartcpd._methods.loop import Look, Loop, noted
 from smartcpd._methods.merging import merged
 from smartcpd._methods.quasi_newton import Function, QuasiNewton, Region
+from smartcpd._methods.row_hessians import row_bends
 from smartcpd._methods.tracker import Tracker
 from smartcpd._objectives import Estimate, objective_of
 from smartcpd._objectives.cell_sample import CellSample
@@ -37,10 +38,16 @@ those of its blocks.
 SETTLED_STEPS = 5
 MOST_STEPS, LAST_STEPS = 500, 1500
 """The most steps of a run, and of the last run of a fit."""
+LAST_OF_ROWS, FEW_CELLS = 3000, 1 << 17
+"""The most steps of a last run that knows the Hessians of rows, and the cells up to which they cost
+next to nothing."""
 PACE, FALLING = 10, 0.2
 """Number of steps in which gains fall to this share where a descent is done soon, and not slow."""
 AHEAD = 10.0
 """What as many further steps as a run may have may gain, relative to what the last few may."""
+PACE_OF_ROWS, AHEAD_OF_ROWS = 100, 40.0
+"""The same number of steps, and the same gain, for descents that know the Hessians of rows; of as
+many steps as the last of them may have."""
 MOST_HALVINGS = 20
 JOINED = 0.04
 """A run that has the components of its rival ends when what its loss is higher by is this share of
@@ -72,6 +79,8 @@ class Candidate:
     """Whether it ended because no step led downhill any more."""
     origins: tuple[str, ...] = ()
     """Names of what it came from, where that is known; see `Run.origins` of findings."""
+    steps: int = LAST_STEPS
+    """The steps that it was given, if it had not settled."""
 
     @property
     def status(self) -> Status:
@@ -80,7 +89,7 @@ class Candidate:
             return Status(True, f"Converged: the loss settled at {self.loss:.6g}.")
         return Status(
             False,
-            f"Stopped after {LAST_STEPS} quasi-Newton steps before the loss settled; fit again "
+            f"Stopped after {self.steps} quasi-Newton steps before the loss settled; fit again "
             "with init= this model to go on.",
         )
 
@@ -105,7 +114,12 @@ class Descents:
         storage = problem.storage
         row_weights = storage.row_weights if storage.weighted else None
         self.region = Region(
-            problem.shape, problem.loss, *bounds(problem), row_weights, problem.shared
+            problem.shape,
+            problem.loss,
+            *bounds(problem),
+            row_weights,
+            problem.shared,
+            row_bends(problem, self.n_threads, self.count_pass),
         )
         self.sample = CellSample(problem)
         # Users ask for more or less care by tol.
@@ -173,9 +187,14 @@ class Descents:
         ends when it has the rival's components and about its loss. A ``rough`` run makes all its
         steps, in float32. The ``last`` run of a fit goes on while it is slow and not done.
         """
-        steps = most or (LAST_STEPS if last else MOST_STEPS)
+        steps = most or (self._last_steps if last else MOST_STEPS)
         descent = _Descent(self, A, phase, tau * self._care, rival, joins, rough, last)
         return self.tracker.stage(lambda: descent.run(steps), *self.changing)
+
+    @property
+    def _last_steps(self) -> int:
+        few = self.problem.storage.n_cells <= FEW_CELLS
+        return LAST_OF_ROWS if few and self.region.row_bends is not None else LAST_STEPS
 
     def count_pass(self) -> None:
         self.tracker.entries += self.objective.n_cells
@@ -269,7 +288,7 @@ class _Descent:
         self.iteration += 1
         if self.iteration < self.most:
             return None
-        return Candidate(self.newton.point.A, self.newton.point.value, False)
+        return Candidate(self.newton.point.A, self.newton.point.value, False, steps=self.most)
 
     def put_back(self, values: dict[str, Any]) -> None:
         """Restore the state of another process."""
@@ -284,7 +303,8 @@ class _Descent:
         noise = newton.noise * abs(newton.point.value)
         # Where values do not tell what was gained, gradients still do.
         self.gains = [*self.gains[1:], abs(gained) if abs(gained) > noise else promised]
-        self.losses = [*self.losses[-2 * PACE :], newton.point.value]
+        many = PACE_OF_ROWS if newton.knows_rows else 2 * PACE
+        self.losses = [*self.losses[-many:], newton.point.value]
         stuck = promised == gained == 0.0
         if self.rough and not stuck:
             return None
@@ -294,6 +314,11 @@ class _Descent:
             resolution = self.resolution = min(self.resolution or here, here)
         if not newton.is_near and self.gains[-1] <= NEAR * resolution:
             newton.come_near()
+            if self.descents.region.row_bends is not None:
+                # What was stuck, or crept, by the other guess says nothing about this one.
+                stuck, self.gains = False, [math.inf] * SETTLED_STEPS
+        if newton.knows_rows and resolution > 0 and math.isfinite(sum(self.gains)):
+            newton.left = sum(self.gains) / (SETTLED_STEPS * NEAR * resolution)
         suffices = self.tau >= NARROW and self.tau * resolution >= noise and not stuck
         if self.precision == "float32" and self.tau < SWITCH and not (self.rough or suffices):
             if stuck or max(promised, gained) <= max(SWITCH * resolution, noise):
@@ -314,13 +339,21 @@ class _Descent:
         least = self.tau * self.resolution
         if sum(self.gains) > max(least, noise):
             return False
-        return not self.last or self._ahead <= max(AHEAD * least, noise)
+        if not self.last:
+            return True
+        ahead = AHEAD_OF_ROWS if self.newton.knows_rows else AHEAD
+        return self._ahead <= max(ahead * least, noise)
 
     @property
     def _ahead(self) -> float:
         """About what further steps will gain: where gains fall fast, no more than the last of them;
         elsewhere they go on at their pace, or faster, for as long as a run may.
         """
+        if self.newton.knows_rows:
+            # Their gains rise and fall, as guesses age and are made anew.
+            whole = len(self.losses) > PACE_OF_ROWS
+            fallen = self.losses[0] - self.losses[-1]
+            return fallen * LAST_OF_ROWS / PACE_OF_ROWS if whole else math.inf
         steps = (len(self.losses) - 1) // 2
         if steps < 1:
             return math.inf

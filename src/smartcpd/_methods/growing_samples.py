@@ -6,6 +6,8 @@ many cells, up to all of them or to what time allows.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from smartcpd._common.stacked import stack
@@ -40,6 +42,8 @@ class GrowingSamples:
         self.tracker = tracker
         self.rng = rng
         self.descents = Descents(problem, settings, tracker, rng)
+        # Hessians of rows would take passes over all of the data.
+        self.descents.region = replace(self.descents.region, row_bends=None)
 
     def improved(self, A: np.ndarray) -> Status:
         """Descents on samples of fibers that grow, until the data or the time is used up."""

@@ -2,8 +2,8 @@
 
 It is limited-memory BFGS with bounds. What sets it apart is its first guess of the Hessian, made
 from the factors and the loss, in place of a multiple of the identity: the blocks of a
-`Preconditioner` far from a solution, a `CoupledHessian` near one. It needs several times fewer
-passes over the data.
+`Preconditioner` far from a solution, near one a `CoupledHessian`, or `RowHessians` where a region
+has them. It needs several times fewer passes over the data.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 from smartcpd._methods.coupled_hessian import CoupledHessian
 from smartcpd._methods.limited_memory import LimitedMemory
 from smartcpd._methods.preconditioner import Preconditioner
+from smartcpd._methods.row_hessians import RowHessians
 from smartcpd._objectives.fisher_weights import Marginals
 from smartcpd._problem.checkpoints.values import kept_value
 from smartcpd._problem.shared import NONE_SHARED, SharedModes
@@ -23,6 +24,8 @@ from smartcpd.losses import Domain, Loss
 
 REFRESH = (0, 5, 20, 50, 100, 200)
 """Iterations at which the Hessian is guessed anew, from then on every 200."""
+REFRESH_OF_ROWS = 50
+"""The number of iterations after which the Hessians of rows are computed anew."""
 ARMIJO = 1e-4
 BACKTRACKS = 8
 KEPT_SLOPE = 0.3
@@ -52,6 +55,8 @@ class Region:
     shared: SharedModes = NONE_SHARED
     """The modes that have one factor together: points, gradients and directions stay equal there.
     """
+    row_bends: Callable[[np.ndarray], list[np.ndarray]] | None = None
+    """Computes the Hessians of the rows of all factors, for losses that ask for them."""
 
 
 @kept_value
@@ -65,7 +70,7 @@ class Point:
 class QuasiNewton:
     """A descent that makes one step a call."""
 
-    kept = ("iteration", "memory", "point", "hessian", "is_near")
+    kept = ("iteration", "memory", "point", "hessian", "is_near", "left")
 
     def __init__(
         self,
@@ -80,6 +85,7 @@ class QuasiNewton:
         self.rng = rng
         self.iteration = 0
         self.is_near = False
+        self.left = 1.0
         self.memory = LimitedMemory.empty(A.size)
         self.low = region.low
         self.switch(function, A, noise)
@@ -95,12 +101,17 @@ class QuasiNewton:
         self.is_near = True
         self._refresh()
 
+    @property
+    def knows_rows(self) -> bool:
+        """Whether the Hessian is guessed by those of all rows."""
+        return self.is_near and self.region.row_bends is not None
+
     def step(self) -> tuple[float, float]:
         """Move; returns what the quadratic model promised and what was gained.
 
         Both are 0 when no direction leads downhill any more.
         """
-        if self.iteration in REFRESH or self.iteration % REFRESH[-1] == 0:
+        if self._is_due:
             self._refresh()
         self.low = self._reach()
         self.iteration += 1
@@ -119,15 +130,23 @@ class QuasiNewton:
                 return -0.5 * slope, gain
         return 0.0, 0.0
 
+    @property
+    def _is_due(self) -> bool:
+        """Whether the Hessian is to be guessed anew."""
+        often = REFRESH_OF_ROWS if self.knows_rows else REFRESH[-1]
+        return self.iteration in REFRESH or self.iteration % often == 0
+
     def _refresh(self) -> None:
         region = self.region
+        self.hessian: CoupledHessian | Preconditioner | RowHessians
+        if self.is_near and region.row_bends is not None:
+            self.hessian = RowHessians.of(region.row_bends(self.point.A), self.left)
+            return
         weights = Marginals.at(
             self.point.A, region.shape, region.loss, self.rng, region.row_weights
         )
         guess = CoupledHessian if self.is_near else Preconditioner
-        self.hessian: CoupledHessian | Preconditioner = guess.at(
-            self.point.A, region.shape, weights
-        )
+        self.hessian = guess.at(self.point.A, region.shape, weights)
 
     def _quasi_newton(self) -> np.ndarray:
         """The quasi-Newton direction among the entries that bounds leave free."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import singledispatch
 from typing import NamedTuple
 
@@ -12,13 +13,16 @@ import numpy as np
 from smartcpd._common.model_cells import values_at
 from smartcpd._common.stacked import offsets, unstack
 from smartcpd._data.storage import Dense, SparseTensor, Storage
+from smartcpd._data.storage.observed import stacked_rows, weights_at
 from smartcpd._data.tiled import TiledArray
 from smartcpd._objectives import Estimate
 from smartcpd._problem.problem import Problem
+from smartcpd.losses import Data
 from smartcpd.partitions.tensor import PartitionedTensor
 from smartcpd.sampling.base import random_fibers
 
 N_CELLS = 1 << 14
+HALF = N_CELLS // 2
 
 
 class SampledCells(NamedTuple):
@@ -70,18 +74,24 @@ class CellSample:
         """Return how far noise alone moves the minimal mean loss: dispersion * parameters /
         cells.
         """
-        return self.dispersion(A) * self._problem.freedom / self._problem.storage.n_observed
+        scatter = self.dispersion(A)
+        if self._problem.loss.data is Data.BINARY:
+            # What a model does not explain of yes and no is scatter of its own making.
+            scatter = min(scatter, 1.0)
+        return scatter * self._problem.freedom / self._problem.storage.n_observed
 
     def dispersion(self, A: np.ndarray) -> float:
         """Return how widely the data scatters around the model, by the loss.
 
         It compares the variance of l' with its expected slope; it is 1 for Poisson and binary data
         that fits its model, sigma² for Gaussian data, 0 for data without noise. A cell that counts
-        twice is as noisy as two that always agree.
+        twice is as noisy as two that always agree. Cells count as they mind a relative change of
+        the mean: by their model, or all the same where that is a logarithm.
         """
         loss, x, m = self._problem.loss, self._cells.x, self._cells.model(A)
-        pull = m * loss.slopes_at(x, m)
-        curvature = self._mean(loss.bends_at(x, m) * m * m)
+        unit = np.ones_like(m) if loss.logarithmic else m
+        pull = unit * loss.slopes_at(x, m)
+        curvature = self._mean(loss.bends_at(x, m) * unit * unit)
         size = self._mean(np.abs(pull))
         # A loss without curvature, such as an absolute error, has the size of its slope instead.
         curved = curvature > 1e-6 * size
@@ -144,32 +154,83 @@ def _(storage: TiledArray, rng: np.random.Generator) -> SampledCells:
     return SampledCells(seen.x, seen.weights / seen.weights.sum(), seen.weights, model)
 
 
-@sampled_cells.register(SparseTensor)
-@sampled_cells.register(PartitionedTensor)
-def _(storage: SparseTensor | PartitionedTensor, rng: np.random.Generator) -> SampledCells:
+@sampled_cells.register
+def _(storage: SparseTensor, rng: np.random.Generator) -> SampledCells:
+    """Return nonzeros and, if absent cells are zeros, some of these: cells at random, without those
+    that are nonzeros.
+    """
+    events = _Events.of(storage, rng)
+    if storage.absent != "zero":
+        return events.alone
+    anywhere = [rng.integers(size, size=HALF) for size in storage.shape]
+    x, w = np.empty(HALF), weights_at(storage, anywhere)
+    storage.read_cells(stacked_rows(storage.shape, anywhere), x)
+    zeros = np.flatnonzero((x == 0) & (w == 1))
+    n_zeros = storage.n_cells - storage.n_events
+    share = n_zeros / storage.n_observed / max(zeros.size, 1)
+    return events.with_zeros([index[zeros] for index in anywhere], share)
+
+
+@sampled_cells.register
+def _(storage: PartitionedTensor, rng: np.random.Generator) -> SampledCells:
     """Return nonzeros and, if absent cells are zeros, cells at random.
 
-    Random cells are taken as zeros; nonzeros count once as they are and once less as zeros:
-    together they stand for all cells, however rare the nonzeros.
+    Where a nonzero lies is not known here. Random cells are taken as zeros; nonzeros count once as
+    they are and once less as zeros: together they stand for all cells, however rare the nonzeros.
     """
-    half = N_CELLS // 2
-    n, count = storage.n_observed, storage.n_events
-    events = storage.some_events(half, rng)
-    indices = events.rows(slice(None))
-    x = events.values.astype(np.float64)
-    share = np.full(x.size, count / max(x.size, 1) / n)
-    own = np.ones(x.size) if events.weights is None else events.weights
-    x[own == 0] = 1.0  # every loss accepts 1
-    weights = own * share
-    if storage.absent == "zero":
-        anywhere = [rng.integers(size, size=half) for size in storage.shape]
-        indices = [np.concatenate(p) for p in zip(anywhere, indices, indices, strict=True)]
-        everywhere = np.full(half, storage.n_cells / n / half)
-        x = np.concatenate([np.zeros(half), x, np.zeros(x.size)])
-        weights = np.concatenate([everywhere, weights, -share])
-        own = np.concatenate([np.ones(half), own, np.ones(own.size)])
+    events = _Events.of(storage, rng)
+    if storage.absent != "zero":
+        return events.alone
+    anywhere = [rng.integers(size, size=HALF) for size in storage.shape]
+    share = storage.n_cells / storage.n_observed / HALF
+    return events.less_as_zeros.with_zeros(anywhere, share)
 
-    def model(A: np.ndarray) -> np.ndarray:
-        return values_at(unstack(A, storage.shape), np.ones(A.shape[1]), indices)
 
-    return SampledCells(x, weights, own, model)
+@dataclass(frozen=True)
+class _Events:
+    """Some nonzeros of sparse data, and how much each counts."""
+
+    indices: list[np.ndarray]
+    x: np.ndarray
+    weights: np.ndarray
+    own: np.ndarray
+    shape: tuple[int, ...]
+
+    @classmethod
+    def of(cls, storage: SparseTensor | PartitionedTensor, rng: np.random.Generator) -> _Events:
+        events = storage.some_events(HALF, rng)
+        x = events.values.astype(np.float64)
+        share = storage.n_events / max(x.size, 1) / storage.n_observed
+        own = np.ones(x.size) if events.weights is None else events.weights
+        x[own == 0] = 1.0  # every loss accepts 1
+        return cls(events.rows(slice(None)), x, own * share, own, storage.shape)
+
+    @property
+    def less_as_zeros(self) -> _Events:
+        """The same, and each of them once more as a zero that counts against it."""
+        share = self.weights.sum() / max(self.own.sum(), 1e-300)
+        return _Events(
+            [np.concatenate([index, index]) for index in self.indices],
+            np.concatenate([self.x, np.zeros(self.x.size)]),
+            np.concatenate([self.weights, np.full(self.x.size, -share)]),
+            np.concatenate([self.own, np.ones(self.x.size)]),
+            self.shape,
+        )
+
+    def with_zeros(self, indices: list[np.ndarray], share: float) -> SampledCells:
+        """These after zeros that count by a share each."""
+        n = indices[0].size
+        return _Events(
+            [np.concatenate(pair) for pair in zip(indices, self.indices, strict=True)],
+            np.concatenate([np.zeros(n), self.x]),
+            np.concatenate([np.full(n, share), self.weights]),
+            np.concatenate([np.ones(n), self.own]),
+            self.shape,
+        ).alone
+
+    @property
+    def alone(self) -> SampledCells:
+        def model(A: np.ndarray) -> np.ndarray:
+            return values_at(unstack(A, self.shape), np.ones(A.shape[1]), self.indices)
+
+        return SampledCells(self.x, self.weights, self.own, model)

@@ -48,6 +48,9 @@ RUNS, CROWDED_RUNS = (2, 9), (5, 12)
 """The least and the largest number of runs; the second pair where there are more components than a
 mode has rows.
 """
+MOST_RUNS_OF_MATRICES = 3
+"""The largest number of runs on a large matrix whose factors are free: they lead to about the same
+product, and other factors have it too, so that components are never found again."""
 FEW_CELLS, RUNS_OF_FEW_CELLS = 1 << 17, 4
 """Up to so many cells a run costs next to nothing, and this is the least number of them: two that
 agree may have met in the same poor place.
@@ -116,6 +119,8 @@ class DenseSearch:
         fewest, usual = CROWDED_RUNS if self.crowded else RUNS
         if self.problem.storage.n_cells <= FEW_CELLS:
             fewest = max(fewest, RUNS_OF_FEW_CELLS)
+        elif self._is_free_matrix:
+            usual = MOST_RUNS_OF_MATRICES
         most = max(1, self.n_init, math.ceil(self.effort * usual))
         for number in range(len(self.runs) + 1, most + 1):
             self._run(number)
@@ -129,6 +134,12 @@ class DenseSearch:
         self.tracker.finding = findings.told
         self.tracker.comparison = self._compared(chosen)
         return status
+
+    @property
+    def _is_free_matrix(self) -> bool:
+        """Whether factors can be exchanged for others of the same product."""
+        long = [n for n in self.problem.shape if n > 1]
+        return len(long) <= 2 and bool(np.isneginf(self.descents.region.low).all())
 
     def _explains_all(self, found: Candidate) -> bool:
         """Whether what a run leaves is noise, as far as the loss can tell, so that there is nothing

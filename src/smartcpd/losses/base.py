@@ -67,6 +67,9 @@ class Loss(Formulas):
     descent in all of them at once is slow. A fit then ends row by row, where cells are not too
     many for that."""
 
+    logarithmic: ClassVar[bool] = False
+    """Whether the model is the logarithm of a mean or of odds: 0 is then a value like any other."""
+
     @property
     def is_open(self) -> bool:
         """Whether the parameter is "auto": a fit finds it, and the model has a loss with it."""

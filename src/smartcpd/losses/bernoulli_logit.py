@@ -31,6 +31,7 @@ class BernoulliLogit(BernoulliEvents):
     name = "bernoulli-logit"
     domain = Domain.REAL
     convex = True
+    logarithmic = True
 
     @property
     def jensen_mirror(self):

@@ -30,6 +30,7 @@ class PoissonLog(PoissonCounts):
     name = "poisson-log"
     domain = Domain.REAL
     convex = True
+    logarithmic = True
 
     @staticmethod
     def value(x, m, p):

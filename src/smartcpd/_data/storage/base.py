@@ -620,7 +620,7 @@ class SparseStorage:
         raise NotImplementedError
 
     def some_events(self, count: int, rng: np.random.Generator) -> Events:
-        """Draw at most so many of the cells that passes read, with replacement.
+        """Draw so many of the cells that passes read, with replacement; all if there are no more.
 
         Parameters
         ----------

@@ -456,7 +456,7 @@ class SparseTensor(SummedUp):
 
     def some_events(self, count: int, rng: np.random.Generator) -> Events:
         n = self.n_events
-        return self.events.at(rng.integers(n, size=min(count, n)) if n else np.arange(0))
+        return self.events.at(np.arange(n) if n <= count else rng.integers(n, size=count))
 
 
 def _cells_of(cells: Any, shape: tuple[int, ...]) -> list[np.ndarray]:
