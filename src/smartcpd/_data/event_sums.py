@@ -89,23 +89,25 @@ def scaled_event_sum(events: Events, loss: Loss, part: str, A: np.ndarray, n_thr
     That takes one product of rows an event, whatever the order. The events have no weights.
     """
     assert events.weights is None
-    bounds = _bounds(len(events), A.shape[0])
-    n_groups = bounds.size - 1
     wide = padded(A)
-    values = np.zeros(n_groups)
-    S = np.zeros((n_groups, *wide.shape))
     compiled: Any
     given: tuple[Any, ...]
     terms: tuple[Any, ...]
     if part == "surplus" and loss.events_are_logs and len(events) <= MOST_PAIRED:
         pairs = events.paired
+        # Each group has a table of sums over inner parts, too.
+        n_groups = _bounds(len(events), max(A.shape[0], len(pairs.inner))).size - 1
         compiled, bounds = compiled_paired_pass(), pairs.bounds(n_groups)
         given, terms = pairs.given, (EPS,)
     else:
+        bounds = _bounds(len(events), A.shape[0])
+        n_groups = bounds.size - 1
         compiled = compiled_count_pass(len(events.shape))
         given = events.unpack_block("float64"), events.handle(), offsets(events.shape)
         blocks = loss.value_block("float64", part), loss.derivative_block("float64", part)
         terms = (*blocks, loss.params)
+    values = np.zeros(n_groups)
+    S = np.zeros((n_groups, *wide.shape))
 
     def work(first: int, end: int) -> None:
         groups = slice(first, end)
