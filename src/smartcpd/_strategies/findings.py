@@ -15,7 +15,7 @@ import numpy as np
 from smartcpd._common.factors import SAME, best_pairs, unit_columns
 from smartcpd._problem.history import Finding
 
-SAME_LOSS, ROUNDING = 0.01, 1e-7
+SAME_LOSS, ROUNDING = 0.05, 1e-7
 """Two losses are the same if they differ by less than this share of the resolution, or of their
 size."""
 DIFFERENT = 0.7
@@ -68,6 +68,8 @@ class Findings:
     error: Error
     needed: int = 2
     """Number of independent runs that must have found a solution before it counts as found."""
+    same_loss: float = SAME_LOSS
+    """The share of the resolution by which losses may differ and still be the same."""
 
     @property
     def found(self) -> list[Run]:
@@ -148,7 +150,7 @@ class Findings:
     def _is_the_same(self, run: Run) -> bool:
         if run is self.chosen:
             return True
-        margin = SAME_LOSS * self.resolution + ROUNDING * abs(self.chosen.loss)
+        margin = self.same_loss * self.resolution + ROUNDING * abs(self.chosen.loss)
         return (
             run.settled
             and abs(run.loss - self.chosen.loss) <= margin

@@ -47,7 +47,7 @@ LEAST, MOST = 2, 16
 """The smallest and the largest number of members."""
 WORK = 3e5
 """A population has as many members as make a pass over all of them so many entries."""
-CHILDREN_WORK, SAMPLE_CHILDREN_WORK, OWN_CHILDREN_WORK = 1.3e7, 3.2e6, 4e6
+CHILDREN_WORK, SAMPLE_CHILDREN_WORK, OWN_CHILDREN_WORK = 1.3e7, 6.5e6, 4e6
 """A population has no more children, at the usual effort, than make a pass over all of those so
 many entries: on all nonzeros, on a sample, which compares members only roughly, and under a loss
 of their own, whose steps cost several times as much."""

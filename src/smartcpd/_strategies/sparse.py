@@ -56,6 +56,9 @@ sample, does not rank them exactly."""
 EVENTS_A_PARAMETER, NEEDED = 3, 3
 """With fewer events a parameter than this, poor solutions are found again by chance: more searches
 must agree."""
+SAME_LOSS = 0.01
+"""Searches found the same if their losses differ by less than this share of the resolution: those
+of populations whose components are alike, but not the same, were 0.016 of it apart."""
 WIDTH = 1.5
 """Number of components of a random start, relative to the rank."""
 AFFORDABLE = {True: 1 << 20, False: 1 << 23}
@@ -141,7 +144,7 @@ class SparseSearch:
     def _run(self, number: int) -> Candidate:
         """A search that is independent of all others."""
         A = self._first(number)
-        return self._descended(A, f"search {number}", (f"search {number}",))
+        return self._descended([A], f"search {number}", (f"search {number}",))[0]
 
     def _bred(self, number: int) -> list[Candidate]:
         """What the searches so far become together: the best of their populations as one that goes
@@ -151,17 +154,20 @@ class SparseSearch:
         if self.members:
             found = self._from_population(phase, self.members)
             origins = tuple(name for run in self.runs for name in run.origins)
-            return [self._descended(A, phase, origins) for A in found]
+            return self._descended(found, phase, origins)
         one, two = self._ranked[:2]
         both = side_by_side(one.A, two.A, len(self.problem.shape))
         A = self.tracker.stage(partial(self.path.narrowed, both, phase), *self.path.changing)
-        return [self._descended(A, phase, (*one.origins, *two.origins))]
+        return self._descended([A], phase, (*one.origins, *two.origins))
 
-    def _descended(self, A: np.ndarray, phase: str, origins: tuple[str, ...]) -> Candidate:
+    def _descended(
+        self, starts: Sequence[np.ndarray], phase: str, origins: tuple[str, ...]
+    ) -> list[Candidate]:
         # Users who ask for several runs want to see where each of them ends.
         alone = self.settings.n_init > 1
         rival = None if alone else next(iter(self._ranked), None)
-        return replace(self.path.compared(A, phase, rival), origins=tuple(sorted(set(origins))))
+        names = tuple(sorted(set(origins)))
+        return [replace(run, origins=names) for run in self.path.compared(starts, phase, rival)]
 
     def _first(self, number: int) -> np.ndarray:
         """Where a search begins that knows nothing of others."""
@@ -206,9 +212,7 @@ class SparseSearch:
         best = [scale * each.mixture.balanced() for each in found[: DESCENDED if members else 1]]
         if not small.is_whole:
             # Rows that a miniature leaves empty must be able to grow.
-            best = [
-                self.tracker.stage(partial(self.path.filled, A), *self.path.changing) for A in best
-            ]
+            best = self.tracker.stage(partial(self.path.filled, best), *self.path.changing)
         if not self.tracker.history:
             self._record(best[0], "start")
         return best
@@ -244,7 +248,7 @@ class SparseSearch:
 
         resolution = self.path.descents.resolution(chosen.A)
         needed = NEEDED if self._says_little else 2
-        return Findings(list(runs.values()), runs[id(chosen)], resolution, error, needed)
+        return Findings(list(runs.values()), runs[id(chosen)], resolution, error, needed, SAME_LOSS)
 
     @property
     def _says_little(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,31 +53,34 @@ class MultipliedPath:
         self.narrowed = self.descents.narrowed
         self.left = LEFT_OF_ODDS if is_curved(problem.loss) else LEFT_OF_COUNTS
 
-    def filled(self, A: np.ndarray) -> np.ndarray:
-        """A model of a sample, with its rows that were empty there lifted off 0."""
-        if burst_descents.suit(self.problem, A):
-            return burst_descents.lifted(self.problem, self.tracker, A)
-        return self.descents.filled(A)
+    def filled(self, models: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """Models of a sample, with their rows that were empty there lifted off 0."""
+        if all(burst_descents.suit(self.problem, A) for A in models):
+            return burst_descents.lifted(self.problem, self.tracker, models)
+        return [self.descents.filled(A) for A in models]
 
-    def compared(self, A: np.ndarray, phase: str, rival: Candidate | None) -> Candidate:
-        """Where a start leads to, as far as a comparison needs to know."""
-        if burst_descents.suit(self.problem, A):
-            return self._descended(A, phase, self.left.compared, rival)
-        return self.descents.run(A, phase, COMPARED, rival=rival, joins=rival is not None)
+    def compared(
+        self, starts: Sequence[np.ndarray], phase: str, rival: Candidate | None
+    ) -> list[Candidate]:
+        """Where some starts lead to, as far as a comparison needs to know."""
+        if all(burst_descents.suit(self.problem, A) for A in starts):
+            return self._descended(starts, phase, self.left.compared, rival)
+        joins = rival is not None
+        return [self.descents.run(A, phase, COMPARED, rival=rival, joins=joins) for A in starts]
 
     def finish(self, A: np.ndarray) -> Candidate:
         if burst_descents.suit(self.problem, A):
-            found = self._descended(A, "finish", self.left.finished, None)
+            (found,) = self._descended([A], "finish", self.left.finished, None)
             if is_curved(self.problem.loss):
                 return found
             A = found.A
         return self.descents.run(A, "finish")
 
     def _descended(
-        self, A: np.ndarray, phase: str, left: float, rival: Candidate | None
-    ) -> Candidate:
-        least = left * self.descents.care * self.descents.resolution(A)
-        return burst_descents.descended(self.problem, self.tracker, A, phase, least, rival)
+        self, starts: Sequence[np.ndarray], phase: str, left: float, rival: Candidate | None
+    ) -> list[Candidate]:
+        least = left * self.descents.care * self.descents.resolution(starts[0])
+        return burst_descents.descended(self.problem, self.tracker, starts, phase, least, rival)
 
 
 class DescendedPath:
@@ -102,14 +106,16 @@ class DescendedPath:
         )
         return self.descents.reduced(wide.A)
 
-    def filled(self, A: np.ndarray) -> np.ndarray:
-        """A model of a sample, with its rows that were empty there lifted off 0."""
-        return self.descents.floored(A)
+    def filled(self, models: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """Models of a sample, with their rows that were empty there lifted off 0."""
+        return [self.descents.floored(A) for A in models]
 
-    def compared(self, A: np.ndarray, phase: str, rival: Candidate | None) -> Candidate:
-        """Where a descent from a start ends, as far as a comparison needs to know."""
-        A = self.descents.floored(A)
-        return self.descents.run(A, phase, LEFT, rival=rival, joins=rival is not None)
+    def compared(
+        self, starts: Sequence[np.ndarray], phase: str, rival: Candidate | None
+    ) -> list[Candidate]:
+        """Where descents from some starts end, as far as a comparison needs to know."""
+        floored, joins = [self.descents.floored(A) for A in starts], rival is not None
+        return [self.descents.run(A, phase, LEFT, rival=rival, joins=joins) for A in floored]
 
     def finish(self, A: np.ndarray) -> Candidate:
         return self.descents.run(A, "finish", finished(self.problem), last=True)
