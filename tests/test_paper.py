@@ -214,7 +214,7 @@ class TestRunner:
         assert folder_of(experiment, Options(quick=True), tmp_path).name == "count-quick"
         assert folder_of(experiment, Options(), tmp_path).name == "count"
 
-    @pytest.mark.parametrize("content", [b"a,b\n1,2\n", gzip.compress(b"a,b\n1,2\n")])
+    @pytest.mark.parametrize("content", [b"a,b\n1,2\n", gzip.compress(b"a,b\n1,2\n", mtime=0)])
     def test_a_foreign_file_is_refused(self, tiny, tmp_path, content):
         experiment, _ = tiny
         (tmp_path / "count").mkdir()
